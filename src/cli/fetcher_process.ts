@@ -1,7 +1,6 @@
 /** Runs the fetcher's process. The launcher loads this file, so it imports only files that import nothing. */
 import { arePackagesThere, isCached } from "./cached.ts";
 import { fetcherFlags } from "./fetcher_flags.ts";
-import { isObject } from "../util/config_text.ts";
 import { type ChildProcess, command, host, moduleCommand, onNode } from "../platform/host.ts";
 
 export interface FetcherSettings {
@@ -30,12 +29,9 @@ export interface FetcherProcess {
 
 const FOLDER = new URL("../fetcher/", import.meta.url);
 const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "");
-const CONFIG = `${PATH}deno.json`;
 const MAIN = new URL("../fetcher/main.ts", import.meta.url);
 const WORKER = new URL("../fetcher/worker.ts", import.meta.url);
 const DOCUMENT_WORKER = new URL("../fetcher/document_worker.ts", import.meta.url);
-/** The packages that only documents need. */
-const OF_DOCUMENTS = /^(@hyzyla\/pdfium|fflate)@/;
 /** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
 const RUNTIME_VARIABLES = [
   "PATH",
@@ -57,9 +53,8 @@ const [SOON_MS, LATE_MS] = [100, 30_000];
 /** Starts the fetcher, and restarts it on the same port whenever it ends. Absent if it does not start. */
 export async function startFetcher(settings: FetcherSettings): Promise<FetcherProcess | undefined> {
   const { say, readJson, readsDocuments } = settings;
-  const lock = readJson(new URL("deno.lock", FOLDER));
-  const needed = readsDocuments ? lock : withoutDocuments(lock);
-  if (!onNode() && !arePackagesThere(needed) && !await download(readsDocuments)) {
+  const lock = readJson(new URL(readsDocuments ? "documents/deno.lock" : "deno.lock", FOLDER));
+  if (!onNode() && !arePackagesThere(lock) && !await download(readsDocuments)) {
     say("Cannot start the fetcher: its packages cannot be downloaded");
     return undefined;
   }
@@ -102,16 +97,17 @@ function end(child: ChildProcess, signal: Deno.Signal): void {
   }
 }
 
-function withoutDocuments(lock: unknown): unknown {
-  if (!isObject(lock) || !isObject(lock.npm)) return lock;
-  return { ...lock, npm: Object.fromEntries(Object.entries(lock.npm).filter(([pin]) => !OF_DOCUMENTS.test(pin))) };
+/** The list of packages. That for documents has all of the other's, too. */
+function configOf(readsDocuments: boolean): string {
+  return readsDocuments ? `${PATH}documents/deno.json` : `${PATH}deno.json`;
 }
 
 /** Downloads the fetcher's packages, which are not in the gateway's own lock file. */
 async function download(readsDocuments: boolean): Promise<boolean> {
   const entries = [MAIN.href, WORKER.href, ...readsDocuments ? [DOCUMENT_WORKER.href] : []];
-  if (await isCached("--config", CONFIG, ...entries)) return true;
-  const args = ["cache", "--config", CONFIG, ...entries];
+  const config = configOf(readsDocuments);
+  if (await isCached("--config", config, ...entries)) return true;
+  const args = ["cache", "--config", config, ...entries];
   return (await command(host().execPath(), { args }).spawn().status).success;
 }
 
@@ -124,7 +120,7 @@ function spawn(
     return value === undefined ? [] : [[name, value]];
   });
   return moduleCommand({
-    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, opensPages, code: PATH })],
+    flags: ["--config", configOf(readsDocuments), ...fetcherFlags({ hostname, allow, opensPages, code: PATH })],
     main: MAIN.href,
     hasThreads: true,
     args: [

@@ -9,7 +9,7 @@ export const OF_NODE = { ws: "8.23.0" };
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
-  const fetcher = JSON.parse(Deno.readTextFileSync(new URL("../fetcher/deno.json", import.meta.url)));
+  const fetcher = JSON.parse(Deno.readTextFileSync(new URL("../fetcher/documents/deno.json", import.meta.url)));
   const content = {
     name,
     version,

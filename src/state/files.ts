@@ -46,6 +46,10 @@ export interface FilesOptions extends FileRecordsOptions {
   filesPerKey: number;
 }
 
+/** A record holds the names and the lengths of the parts of all files of its owner, so it must not grow with them. */
+const [LONGEST_NAME, MOST_PARTS] = [255, 1_000];
+const MEDIA_TYPE = /^[\w.+-]{1,80}\/[\w.+-]{1,120}$/;
+
 export function createFiles(options: FilesOptions): Files {
   return new StoredFiles(options);
 }
@@ -71,14 +75,15 @@ class StoredFiles implements Files {
 
   async begin(owner: string, id: string, facts: FileFacts, bytes: number): Promise<StoredFile> {
     const { bytesPerKey, filesPerKey, now, contents } = this.#options;
-    const { name, keepMs, ...others } = facts;
+    const { keepMs, purpose } = facts;
     const created = now();
     const entry: Entry = {
       id,
-      ...others,
+      mediaType: MEDIA_TYPE.test(facts.mediaType) ? facts.mediaType : "application/octet-stream",
+      ...(purpose !== undefined && { purpose }),
       bytes,
       created,
-      sealedName: await contents.seal(name, owner, id),
+      sealedName: await contents.seal(facts.name.slice(0, LONGEST_NAME).toWellFormed(), owner, id),
       parts: [],
       isPending: true,
       ...(keepMs !== undefined && { expires: created + keepMs }),
@@ -114,6 +119,7 @@ class StoredFiles implements Files {
         throw new GatewayError("invalid_request", `The file is shorter than declared (${entry.bytes} bytes)`);
       }
       part = entry.parts.length;
+      if (part >= MOST_PARTS) throw new GatewayError("invalid_request", `Expected ${MOST_PARTS} pieces at most`);
       // It is listed before it is written, so that whoever removes the file finds all of it.
       return content.length > 0 ? { ...entry, parts: [...entry.parts, content.length] } : entry;
     });

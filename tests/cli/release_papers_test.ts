@@ -9,6 +9,7 @@ import { parse as parseYaml } from "@std/yaml";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
+import documents from "../../src/fetcher/documents/deno.json" with { type: "json" };
 import { executableFor, TARGETS } from "../../src/cli/release/binaries.ts";
 import { COMPANIONS } from "../../src/cli/release/companions.ts";
 import { digestsOf } from "../../src/cli/release/digest.ts";
@@ -59,7 +60,7 @@ for (
     assertEquals(pins.slice(0, locked.length), locked);
     assertEquals(pins.includes("linkedom@0.18.15"), hasFetcher);
     assertEquals(pins.slice(locked.length).map((pin: string) => pin.split("@")[0]), [...beside]);
-    const direct = Object.keys(manifest.imports).length + (hasFetcher ? 3 : 0);
+    const direct = Object.keys(manifest.imports).length + (hasFetcher ? Object.keys(documents.imports).length : 0);
     assertEquals(dependencies[0].dependsOn.length, direct + beside.length);
     const known = components.slice(0, locked.length);
     assertEquals(known.filter(({ licenses, hashes }: Record<string, unknown>) => !licenses || !hashes), []);
@@ -130,7 +131,7 @@ Deno.test(NAMES + noCommit, { ignore: noCommit !== "" }, async () => {
     assertMatch(commit, /^[0-9a-f]{40}$/);
     assertEquals(internalParameters, { SOURCE_DATE_EPOCH: epoch, isModified });
     assertEquals(runtime.uri, `pkg:generic/deno@${Deno.version.deno}`);
-    assertEquals(locks.map(({ name }: Artefact) => name), ["deno.lock", "src/fetcher/deno.lock"]);
+    assertEquals(locks.map(({ name }: Artefact) => name), ["deno.lock", "src/fetcher/documents/deno.lock"]);
     assertMatch(predicate.runDetails.builder.id, /^(urn:laneway:builder:local|https:\/\/.*release\.yml@.*)$/);
   });
   const set = { SOURCE_DATE_EPOCH: "12", GITHUB_REPOSITORY: "owner/laneway" } as Record<string, string>;

@@ -186,6 +186,11 @@ Deno.test("files: in the form of Gemini in one body, alone or with its facts, an
   ];
   const both = await send({ "content-type": "multipart/related; boundary=x" }, related.join("\r\n"));
   assertEquals([both.body.file.displayName, both.body.file.mimeType], ["a.csv", "text/csv"]);
+  // Neither a name nor a type grows the records without bounds, or gets into another field.
+  const odd = JSON.stringify({ file: { displayName: "n".repeat(5_000), mimeType: "text/plain;base64,QQ==,x" } });
+  const parts = ["--x", "content-type: application/json", "", odd, "--x", "content-type: a/b c/d", "", TEXT, "--x--"];
+  const strange = await send({ "content-type": "multipart/related; boundary=x" }, parts.join("\r\n"));
+  assertEquals([strange.body.file.displayName.length, strange.body.file.mimeType], [255, "text/plain"]);
   const start = { "x-goog-upload-command": "start", "content-type": "application/json" };
   assertEquals((await send(start, "{}")).response.status, 400);
   const named = await send({ ...start, "x-goog-upload-header-content-length": "3" }, '{"file":{"name":"files/mine"}}');

@@ -64,11 +64,11 @@ async function makeBase(folder: string): Promise<void> {
   const libraries = [...linked.matchAll(/(?:=> |^\s*)(\/\S+) \(0x/gm)].map(([, path]) => path!);
   const files = new Set([...paths, ...libraries]);
   await printed("cp", ["--parents", "-L", ...files, folder]);
-  for (const entries of [["src/main.ts"], ["--config", "src/fetcher/deno.json", "src/fetcher/main.ts"]]) {
+  for (const entries of [["src/main.ts"], ["--config", "src/fetcher/documents/deno.json", "src/fetcher/main.ts"]]) {
     await printed(Deno.execPath(), ["cache", ...entries], { cwd: ROOT });
   }
   const { npmCache } = JSON.parse(await printed(Deno.execPath(), ["info", "--json"], { cwd: ROOT }));
-  for (const path of ["deno.lock", "src/fetcher/deno.lock"]) {
+  for (const path of ["deno.lock", "src/fetcher/documents/deno.lock"]) {
     const lock = JSON.parse(await Deno.readTextFile(new URL(path, ROOT)));
     if (!arePackagesThere(lock)) throw new Error("The packages are not in this machine's cache");
     for (const pin of Object.keys(lock.npm)) {

@@ -31,7 +31,7 @@ export const LAUNCHED: readonly Part[] = [
     entries: [`${FETCHER}main.ts`, `${FETCHER}worker.ts`, `${FETCHER}document_worker.ts`],
     root: FETCHER,
     folder: "fetcher/",
-    config: `${FETCHER}deno.json`,
+    config: `${FETCHER}documents/deno.json`,
   },
 ];
 

@@ -15,12 +15,13 @@ export async function readLock(): Promise<Lock> {
   return JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
 }
 
-const FETCHER = "src/fetcher/";
+/** The list of the fetcher with documents, which has all its packages. */
+const FETCHER = "src/fetcher/documents/";
 
 /** The packages of the program and of the fetcher, which is part of the image and of the package for Debian. */
 export async function readWholeLock(): Promise<Lock> {
   // Their licences are read from the cache.
-  await run(Deno.execPath(), ["cache", "--quiet", "--config", `${FETCHER}deno.json`, `${FETCHER}main.ts`]);
+  await run(Deno.execPath(), ["cache", "--quiet", "--config", `${FETCHER}deno.json`, "src/fetcher/main.ts"]);
   const read = async (name: string) => JSON.parse(await Deno.readTextFile(new URL(`${FETCHER}${name}`, ROOT)));
   const [{ npm }, { imports }] = await Promise.all([read("deno.lock"), read("deno.json")]);
   return { npm: { ...(await readLock()).npm, ...npm }, fetcher: Object.values(imports) };

@@ -17,7 +17,8 @@ export async function writeProgram(folder: string): Promise<void> {
   await Deno.mkdir(`${folder}/plugins/providers`, { recursive: true });
   for (const name of FILES) await Deno.copyFile(new URL(name, ROOT), `${folder}/${name}`);
   await writeConfig(`${folder}/`, manifest.unstable);
-  await writeConfig(`${folder}/fetcher/`, ["worker-options"]);
+  await Deno.mkdir(`${folder}/fetcher/documents`, { recursive: true });
+  for (const name of ["fetcher", "fetcher/documents"]) await writeConfig(`${folder}/${name}/`, ["worker-options"]);
   await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(await packageFolders(await readWholeLock())));
   // Executables hold the times of their files, and equal sources give equal executables.
   for (const path of filesBelow(folder)) await Deno.utime(path, 0, 0);

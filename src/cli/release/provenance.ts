@@ -16,7 +16,7 @@ export interface Facts {
 }
 
 export async function readLocks(): Promise<Record<string, string>> {
-  const names = ["deno.lock", "src/fetcher/deno.lock"];
+  const names = ["deno.lock", "src/fetcher/documents/deno.lock"];
   const digests = names.map(async (name) => [name, await digestOf(new URL(name, ROOT).pathname)]);
   return Object.fromEntries(await Promise.all(digests));
 }

@@ -1,0 +1,140 @@
+/** Files of several owners, whatever they do in whichever order: held against a list. */
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { GatewayError } from "../../src/errors.ts";
+import { createFileContents, inStore, PIECE_BYTES } from "../../src/state/file_contents.ts";
+import { createFiles, type Files } from "../../src/state/files.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { law } from "../support/law.ts";
+
+const LIMITS = { bytesPerKey: 60_000, totalBytes: 90_000, filesPerKey: 4 };
+/** What each file counts beside its bytes. */
+const BESIDE = 4_000;
+
+interface Kept {
+  id: string;
+  owner: string;
+  content: string;
+  expires: number;
+}
+
+type Act =
+  | { does: "create"; owner: string; bytes: number; keepMs?: number }
+  | { does: "delete" | "read"; owner: string; at: number }
+  | { does: "wait"; ms: number };
+
+const owners = fc.constantFrom("one", "two");
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant("create" as const),
+      owner: owners,
+      bytes: fc.nat(30_000),
+      keepMs: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
+    }),
+  },
+  fc.record({ does: fc.constantFrom("delete" as const, "read" as const), owner: owners, at: fc.nat(9) }),
+  fc.record({ does: fc.constant("wait" as const), ms: fc.integer({ min: 1, max: 60 }) }),
+);
+
+async function contentOf(files: Files, owner: string, id: string): Promise<string> {
+  const { content } = await files.read(owner, id);
+  return (await Array.fromAsync(content, (piece) => new TextDecoder().decode(piece))).join("");
+}
+
+const codeOf = (thrown: unknown) =>
+  thrown instanceof GatewayError ? thrown.details.reason ?? thrown.code : String(thrown);
+
+law(
+  "files: what is there is what was kept and not deleted, within the bounds",
+  fc.array(act, { maxLength: 25 }),
+  async (acts) => {
+    let now = 1_000;
+    const store = createMemoryStore({ now: () => now, limitBytes: 1e9 });
+    const key = () => Promise.resolve(new Uint8Array(32));
+    const contents = createFileContents(inStore(store, 1_000), key);
+    // Two gateways on one store.
+    const gateways = [0, 1].map(() => createFiles({ store, contents, ...LIMITS, now: () => now, patienceMs: 1_000 }));
+    let kept: Kept[] = [];
+    for (const [step, one] of acts.entries()) {
+      const files = gateways[step % 2]!;
+      kept = kept.filter(({ expires }) => expires > now);
+      if (one.does === "wait") {
+        now += one.ms;
+        continue;
+      }
+      const own = kept.filter(({ owner }) => owner === one.owner);
+      if (one.does === "create") {
+        const content = String(step % 10).repeat(one.bytes);
+        const held = (all: Kept[]) =>
+          all.reduce((sum, { content }) => sum + content.length + BESIDE, one.bytes + BESIDE);
+        const isFull = own.length >= LIMITS.filesPerKey || held(own) > LIMITS.bytesPerKey ||
+          held(kept) > LIMITS.totalBytes;
+        const id = `id${step}`;
+        const facts = { name: `n${step}`, mediaType: "text/plain", keepMs: one.keepMs };
+        const made = await files.create(one.owner, id, facts, new TextEncoder().encode(content)).then(() => "", codeOf);
+        assertEquals(made, isFull ? "storage_quota_exceeded" : "");
+        if (!isFull) kept.push({ id, owner: one.owner, content, expires: now + (one.keepMs ?? Infinity) });
+      } else {
+        // Now and then somebody else's.
+        const target = kept[one.at];
+        const isOwn = target?.owner === one.owner;
+        const id = target?.id ?? "none";
+        if (one.does === "read") {
+          const found = await contentOf(files, one.owner, id).catch(codeOf);
+          assertEquals(found, isOwn ? target.content : "not_found");
+        } else {
+          assertEquals(await files.delete(one.owner, id).then(() => "", codeOf), isOwn ? "" : "not_found");
+          if (isOwn) kept = kept.filter((other) => other !== target);
+        }
+      }
+      for (const owner of ["one", "two"]) {
+        const there = (await gateways[0]!.list(owner)).map(({ id, name }) => [id, name]);
+        const expected = kept.filter((other) => other.owner === owner).map(({ id }) => [id, id.replace("id", "n")]);
+        assertEquals(there, expected.reverse());
+      }
+    }
+  },
+);
+
+const piece = fc.nat(2 * PIECE_BYTES);
+
+law(
+  "files: pieces of any lengths give the file back",
+  fc.array(piece, { minLength: 1, maxLength: 4 }),
+  async (lengths) => {
+    const store = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+    const contents = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+    const limits = { bytesPerKey: 1e9, totalBytes: 1e9, filesPerKey: 9 };
+    const files = createFiles({ store, contents, ...limits, now: () => 0, patienceMs: 1_000 });
+    const bytes = lengths.reduce((sum, one) => sum + one, 0);
+    await files.begin("one", "id", { name: "n", mediaType: "text/plain" }, bytes);
+    let whole = "";
+    for (const [at, length] of lengths.entries()) {
+      const content = String(at).repeat(length);
+      const isLast = at === lengths.length - 1;
+      const { received, isComplete } = await files.append("one", "id", {
+        offset: whole.length,
+        content: new TextEncoder().encode(content),
+        isLast,
+      });
+      whole += content;
+      assertEquals([received, isComplete], [whole.length, isLast]);
+    }
+    assertEquals(await contentOf(files, "one", "id") === whole, true);
+  },
+);
+
+Deno.test("files: one of more pieces than a thousand is refused, so that no record grows with them", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+  const contents = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+  const limits = { bytesPerKey: 1e9, totalBytes: 1e9, filesPerKey: 9 };
+  const files = createFiles({ store, contents, ...limits, now: () => 0, patienceMs: 1_000 });
+  await files.begin("one", "id", { name: "n", mediaType: "no type" }, 2_000);
+  const append = (offset: number) =>
+    files.append("one", "id", { offset, content: new Uint8Array(1), isLast: false }).then(() => "", codeOf);
+  for (let offset = 0; offset < 1_000; offset++) assertEquals(await append(offset), "");
+  assertEquals(await append(1_000), "invalid_request");
+  assertEquals((await files.progress("one", "id")).file.mediaType, "application/octet-stream");
+});
