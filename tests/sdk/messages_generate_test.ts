@@ -111,9 +111,9 @@ forEachMajor("the tool runner makes its way to the last answer", async ({ client
   });
   const last = await runner.runUntilDone();
   assertEquals(asked, [{ city: "city" }]);
-  // The newer client asks for a thread first, and sends the whole conversation once that is refused.
+  // The newer client keeps its conversation as a thread.
   const threads = await Promise.all(calls.map(async (call) => "thread" in await call.json()));
-  assertEquals(threads, major.major === 1 ? [true, false, false] : [false, false]);
+  assertEquals(threads, major.major === 1 ? [true, true] : [false, false]);
   assertEquals(last.stop_reason, "end_turn");
 }, fakeUpstream);
 

@@ -12,12 +12,7 @@ import {
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { replay } from "../../../src/canonical/replay.ts";
 import { estimateInputTokens, estimateTextTokens } from "../../../src/canonical/estimate.ts";
-import { embed } from "../../../plugins/sandbox/embed.ts";
-import { generate } from "../../../plugins/sandbox/generate.ts";
 import { sandbox } from "../../../plugins/sandbox/mod.ts";
-import { rerank } from "../../../plugins/sandbox/rerank.ts";
-import { speak } from "../../../plugins/sandbox/speak.ts";
-import { transcribe } from "../../../plugins/sandbox/transcribe.ts";
 import { ask, assistant, callsOf, result, system, textOf, tool, user, written } from "./support.ts";
 
 // The first call
@@ -256,13 +251,9 @@ Deno.test("requests with nothing to read are answered", () => {
 });
 
 Deno.test("the driver answers every operation locally", () => {
-  assertEquals(sandbox.operations, {
-    generate: { local: generate },
-    embed: { local: embed },
-    rerank: { local: rerank },
-    speak: { local: speak },
-    transcribe: { local: transcribe },
-  });
+  const ways = Object.entries(sandbox.operations);
+  assert(ways.length > 0);
+  for (const [name, way] of ways) assert("local" in way && !("request" in way), name);
 });
 
 Deno.test("an answer that somehow reaches the driver is reported as the gateway's own failure", () => {
