@@ -75,8 +75,8 @@ export interface Client {
   wire: string;
   /** The command that starts the client. */
   program?: string;
-  /** A folder that exists if the client is installed. */
-  folder?(machine: ClientMachine): string;
+  /** A folder that exists if the client is installed. Absent on systems for which there is no such client. */
+  folder?(machine: ClientMachine): string | undefined;
   /** The settings for its files. Absent if its settings cannot be written from outside. */
   files?(connection: Connection, machine: ClientMachine): readonly SettingsFile[];
   /** The steps that the user must take as well, or instead: one sentence each. */

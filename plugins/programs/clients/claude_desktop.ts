@@ -9,7 +9,7 @@ export const claudeDesktop: Client = {
   name: "claude-desktop",
   title: "Claude Desktop",
   wire: "messages",
-  folder: (machine) => isServed(machine) ? folderOf(machine, "Claude") : "",
+  folder: (machine) => isServed(machine) ? folderOf(machine, "Claude") : undefined,
   files(connection, machine) {
     const key = literalKey(connection) ?? ANY_KEY;
     if (!isServed(machine) || keyVariable(connection) !== undefined) return [];
