@@ -34,7 +34,8 @@ async function withRig(
   use: (rig: Rig) => Promise<void>,
 ): Promise<void> {
   let read = 0;
-  const reader = new DocumentReader(() => {});
+  // Other tests may hold much memory in this process.
+  const reader = new DocumentReader(() => {}, { memoryBytes: Infinity });
   const converter = new Documents(reader);
   const server = createFetcherServer({
     token: TOKEN,
