@@ -4,7 +4,7 @@ import type { FilePart, GenerateRequest, InputPart, Message } from "../canonical
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { DocumentText, ReadDocument } from "../hosted/read_document.ts";
 import { builtin } from "../util/builtin.ts";
-import { headed } from "./given_files.ts";
+import { decodeText, decodeUtf8, headed } from "./given_files.ts";
 import type { Inference } from "./inference.ts";
 
 type Conversation = Pick<Inference<"generate">, "context" | "plan" | "note">;
@@ -40,7 +40,7 @@ export async function withReadDocuments(
     taken.push(
       await withParts(message, async (part, index) => {
         const mediaType = typeOf(part);
-        if (part.source.type !== "base64" || !(isText(mediaType) || READ.has(mediaType))) return [part];
+        if (part.source.type !== "base64" || /^(image|audio|video)\//.test(mediaType)) return [part];
         try {
           return await partsOf({ ...part, mediaType }, part.source.data, { read, owner, signal, sees, room, note });
         } catch (thrown) {
@@ -82,10 +82,7 @@ async function partsOf(
   { read, room, sees, note, ...asker }: Reading,
 ): Promise<InputPart[]> {
   const { mediaType, name = "Document" } = part;
-  if (isText(mediaType)) {
-    const text = new TextDecoder().decode(builtin("node:buffer").Buffer.from(data, "base64"));
-    return [{ type: "text", text: headed(name, text) }];
-  }
+  if (!READ.has(mediaType)) return [{ type: "text", text: headed(name, textOf(mediaType, data)) }];
   const detail = part.detail ?? part.extra?.fields.detail;
   const side = SIDES[String(detail)] ?? USUAL_SIDE;
   const { owner, signal } = asker;
@@ -107,6 +104,16 @@ async function partsOf(
       ...(part.detail !== undefined && { detail: part.detail }),
     })),
   ];
+}
+
+/** The text of a file. Without a type for it, whatever is UTF-8 without zero bytes counts. Throws `invalid_request`. */
+function textOf(mediaType: string, data: string): string {
+  const bytes = builtin("node:buffer").Buffer.from(data, "base64");
+  if (isText(mediaType)) return decodeText(bytes);
+  const text = decodeUtf8(bytes);
+  if (text !== undefined && !text.includes("\0")) return text;
+  const message = `Files of type "${mediaType}" are not read: send text, PDF, docx, xlsx or pptx`;
+  throw new GatewayError("invalid_request", message);
 }
 
 /** More than the configuration allows. */

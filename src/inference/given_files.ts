@@ -122,11 +122,28 @@ async function load(
 function filled(part: FilePart, { file, bytes }: Content): FilePart | TextPart {
   const { name: stored, mediaType: kept } = file;
   const mediaType = kept === "application/octet-stream" ? typeByName(stored) ?? kept : kept;
-  if (isText(mediaType)) return { type: "text", text: headed(part.name ?? stored, new TextDecoder().decode(bytes)) };
+  if (isText(mediaType)) return { type: "text", text: headed(part.name ?? stored, decodeText(bytes)) };
   const data = builtin("node:buffer").Buffer.from(bytes).toString("base64");
   // Pictures have no place for a name on most wires.
   const name = mediaType.startsWith("image/") ? part.name : part.name ?? stored;
   return { ...part, mediaType, source: { type: "base64", data }, ...(name !== undefined && { name }) };
+}
+
+/** Decodes a text by its byte order mark, else as UTF-8, else as Windows-1252. */
+export function decodeText(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
+  return decodeUtf8(bytes) ?? new TextDecoder("windows-1252").decode(bytes);
+}
+
+/** `undefined` if the bytes are no UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The text of a document under its name. */

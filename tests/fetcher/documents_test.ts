@@ -159,6 +159,21 @@ Deno.test("documents: one that cannot be read is a 400 in the present turn, and 
     assertMatch(String(said()[0]!.content), /^\[document omitted: The document is not what its type says/);
   }));
 
+Deno.test("documents: other files are text if they can be, and otherwise a 400 that names their type", () =>
+  withRig({ modalities: ["text"] }, async ({ ask, said }) => {
+    const texts = [
+      fileOf(strToU8("all: build"), "Makefile", "application/octet-stream"),
+      fileOf(Uint8Array.of(0xff, 0xfe, 0x61, 0, 0xe4, 0), "a.txt", "text/plain"),
+      fileOf(Uint8Array.of(0x61, 0xe4), "b.txt", "text/plain"),
+    ];
+    assertEquals((await ask(texts)).status, 200);
+    const said0 = said()[0]!.content as JsonObject[];
+    assertEquals(said0.map(({ text }) => text), ["Makefile\n\nall: build", "a.txt\n\naä", "b.txt\n\naä"]);
+    const { status, body } = await ask([fileOf(Uint8Array.of(0, 1, 2), "a.zip", "application/zip")]);
+    assertEquals(status, 400);
+    assertMatch(String((body.error as JsonObject).message), /Files of type "application\/zip" are not read/);
+  }));
+
 Deno.test("documents: without a fetcher they are a 400, and an old conversation goes on", () =>
   withRig({ modalities: ["text"], hasFetcher: false }, async ({ ask }) => {
     const { status, body } = await ask([PDF]);
