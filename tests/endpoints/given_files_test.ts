@@ -134,6 +134,23 @@ Deno.test("given files: a conversation survives the deletion of a file, which is
   );
 });
 
+Deno.test("given files: a conversation survives the loss of a file's content, and the present turn says so", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const { upload, ask, said } = newRig({ files: { folder } });
+    const id = await upload(PNG, "a.png");
+    for await (const { name } of Deno.readDir(folder)) await Deno.remove(`${folder}/${name}`);
+    assertEquals((await ask("chat/completions", chat(user(fileOf(id))))).status, 503);
+    const later = chat(user(fileOf(id)), { role: "assistant", content: "I see." }, user({ type: "text", text: "?" }));
+    const { status, notes } = await ask("chat/completions", later);
+    assertEquals(status, 200);
+    assertMatch(notes!, /replaced a file that is not stored any more with text/);
+    assertMatch(String(said()[0]!.content), /^\[file omitted: /);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 Deno.test("given files: an upstream that keeps files itself gets the ids that the gateway does not have", async () => {
   const fake = { ...CONFIG.upstreams.fake, fileIds: true };
   const { ask, upload, said } = newRig({ upstreams: { ...CONFIG.upstreams, fake } });
