@@ -5,7 +5,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { tooLarge } from "../http/size.ts";
 import type { DocumentText, ReadDocument } from "../hosted/read_document.ts";
 import { builtin } from "../util/builtin.ts";
-import { headed } from "./given_files.ts";
+import { headed, textOf } from "./given_files.ts";
 import type { Inference } from "./inference.ts";
 
 type Conversation = Pick<Inference<"generate">, "context" | "plan" | "note">;
@@ -88,7 +88,7 @@ async function partsOf(
 ): Promise<InputPart[]> {
   const { mediaType, name = "Document" } = part;
   if (isText(mediaType)) {
-    const text = new TextDecoder().decode(builtin("node:buffer").Buffer.from(data, "base64"));
+    const text = textOf(builtin("node:buffer").Buffer.from(data, "base64"));
     return [{ type: "text", text: headed(name, text) }];
   }
   const detail = part.detail ?? part.extra?.fields.detail;

@@ -136,11 +136,17 @@ async function bytesOf(files: Files, owner: string, id: string): Promise<Uint8Ar
 function filled(part: FilePart, { file, bytes }: Content): FilePart | TextPart {
   const { name: stored, mediaType: kept } = file;
   const mediaType = kept === "application/octet-stream" ? typeByName(stored) ?? kept : kept;
-  if (isText(mediaType)) return { type: "text", text: headed(part.name ?? stored, new TextDecoder().decode(bytes)) };
+  if (isText(mediaType)) return { type: "text", text: headed(part.name ?? stored, textOf(bytes)) };
   const data = builtin("node:buffer").Buffer.from(bytes).toString("base64");
   // Pictures have no place for a name on most wires.
   const name = mediaType.startsWith("image/") ? part.name : part.name ?? stored;
   return { ...part, mediaType, source: { type: "base64", data }, ...(name !== undefined && { name }) };
+}
+
+/** The text of a file in UTF-8, or in UTF-16 with its mark. Nobody would find a secret between zero bytes. */
+export function textOf(bytes: Uint8Array): string {
+  const mark = (bytes[0] ?? 0) << 8 | (bytes[1] ?? 0);
+  return new TextDecoder(mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8").decode(bytes);
 }
 
 /** The text of a document under its name. */

@@ -65,6 +65,14 @@ Deno.test("given files: a chat's pictures, documents and texts go up as what the
   ]);
 });
 
+Deno.test("given files: a text in UTF-16 is read as such, so that whatever looks for secrets sees them", async () => {
+  const { upload, ask, said } = newRig();
+  const little = await upload(Uint8Array.of(0xff, 0xfe, 104, 0, 105, 0), "a.txt");
+  const big = await upload(Uint8Array.of(0xfe, 0xff, 0, 104, 0, 105), "b.txt");
+  assertEquals((await ask("chat/completions", chat(user(fileOf(little), fileOf(big))))).status, 200);
+  assertEquals((said()[0]!.content as JsonObject[]).map(({ text }) => text), ["a.txt\n\nhi", "b.txt\n\nhi"]);
+});
+
 Deno.test("given files: in turns and results of Responses and Messages", async () => {
   const { upload, ask, said } = newRig();
   const [picture, text] = [await upload(PNG, "a.png"), await upload(new TextEncoder().encode("x"), "a.txt")];
