@@ -137,7 +137,8 @@ interface Part {
 function partsOf(bytes: Uint8Array<ArrayBuffer>, boundary: string): Part[] {
   const parts: Part[] = [];
   const mark = latin1(`--${boundary}`);
-  let at = indexOf(bytes, mark, 0);
+  // Only what follows a line break is compared: a client can choose a boundary of hyphens, and a body of nothing else.
+  let at = isAt(bytes, mark, 0) ? 0 : afterBreak(indexOf(bytes, latin1(`\r\n--${boundary}`), 0));
   while (at >= 0 && parts.length < 2) {
     const start = at + mark.length;
     const next = indexOf(bytes, latin1(`\r\n--${boundary}`), start);
@@ -153,16 +154,22 @@ function partsOf(bytes: Uint8Array<ArrayBuffer>, boundary: string): Part[] {
 
 const LONGEST_HEAD = 8_192;
 
+const afterBreak = (at: number) => at < 0 ? at : at + 2;
+
 const latin1 = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
-/** Looks for the first byte natively. A boundary begins with a line break or hyphens, so the rest is rarely compared. */
+/** Looks for the first byte natively, which is a line break, and no boundary has another: each byte is compared once. */
 function indexOf(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   for (let at = bytes.indexOf(wanted[0]!, from); at >= 0; at = bytes.indexOf(wanted[0]!, at + 1)) {
-    let same = 1;
-    while (same < wanted.length && bytes[at + same] === wanted[same]) same++;
-    if (same === wanted.length) return at;
+    if (isAt(bytes, wanted, at)) return at;
   }
   return -1;
+}
+
+function isAt(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean {
+  let same = 0;
+  while (same < wanted.length && bytes[at + same] === wanted[same]) same++;
+  return same === wanted.length;
 }
 
 function unreadable(): GatewayError {

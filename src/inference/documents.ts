@@ -2,6 +2,7 @@
 import { isText, typeByName } from "../canonical/document_types.ts";
 import type { FilePart, GenerateRequest, InputPart, Message } from "../canonical/generate.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { tooLarge } from "../http/size.ts";
 import type { DocumentText, ReadDocument } from "../hosted/read_document.ts";
 import { builtin } from "../util/builtin.ts";
 import { decodeText, decodeUtf8, headed } from "./given_files.ts";
@@ -30,7 +31,8 @@ export async function withReadDocuments(
   const { gateway, caller: { owner }, signal, requestLog } = context;
   const read = await gateway.documents?.();
   if (!read || plan.inputModalities?.includes("file")) return input;
-  const room: Room = { characters: gateway.guards.limits.bodyBytes * PICTURES };
+  const { bodyBytes } = gateway.guards.limits;
+  const room: Room = { characters: bodyBytes * PICTURES, text: bodyBytes, limit: bodyBytes };
   const sees = plan.inputModalities?.includes("image") === true;
   const { messages } = input;
   const present = messages.findLastIndex(({ role }) => role === "assistant") + 1;
@@ -56,14 +58,17 @@ export async function withReadDocuments(
       }),
     );
   }
-  const added = gateway.guards.limits.bodyBytes * PICTURES - room.characters;
+  const added = bodyBytes * PICTURES - room.characters + bodyBytes - room.text;
   if (added > 0) requestLog.atEnd(gateway.guards.uploads.reserve(Math.ceil(added), owner));
   return { ...input, messages: taken };
 }
 
-/** The room for further pictures, in characters. */
+/** The room for further pictures and texts, in characters. A small document can have much text, and be named often. */
 interface Room {
   characters: number;
+  text: number;
+  /** The room for texts at the beginning. */
+  limit: number;
 }
 
 interface Reading {
@@ -88,6 +93,8 @@ async function partsOf(
   const { owner, signal } = asker;
   const wanted = sees && mediaType === "application/pdf" ? Infinity : 0;
   const found = await read({ mediaType, data, pictures: wanted === 0 ? 0 : MOST_PICTURES, side, owner }, signal);
+  if (room.text < found.text.length) throw tooLarge("request with the text of its documents", room.limit);
+  room.text -= found.text.length;
   const pictures: string[] = [];
   for (const picture of found.pictures) {
     if (room.characters < picture.length) break;

@@ -3,7 +3,7 @@ import { isText, typeByName } from "../canonical/document_types.ts";
 import type { StoredFile } from "../canonical/files.ts";
 import type { FilePart, GenerateRequest, Message, TextPart } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { tooLarge } from "../http/size.ts";
 import type { Files } from "../state/files.ts";
 import { builtin } from "../util/builtin.ts";
@@ -43,12 +43,12 @@ export async function withGivenFiles({ input, context, plan, note }: Conversatio
     if (found.has(id) || passesOn || at < present) continue;
     throw new GatewayError("invalid_request", `File with id '${id}' not found`, { param: path });
   }
-  const contents = await load(wanted, found, context);
+  const contents = await load(wanted, found, present, context);
   const replace = (part: FilePart): FilePart | TextPart => {
     if (part.source.type !== "id") return part;
     const content = contents.get(part.source.id);
     if (content) return filled(part, content);
-    if (passesOn) return part;
+    if (passesOn && !found.has(part.source.id)) return part;
     note("replaced a file that is not stored any more with text");
     return { type: "text", text: `[file omitted: the file with id '${part.source.id}' is not stored any more]` };
   };
@@ -95,10 +95,14 @@ interface Content {
   bytes: Uint8Array;
 }
 
-/** Reads the contents. They need as much room as if the client had sent them, and no more may come than it could send. */
+/**
+ * Reads the contents. They need as much room as if the client had sent them, and no more may come than it could send. One of an
+ * earlier turn that can never be read again is left out, because the conversation must go on.
+ */
 async function load(
   wanted: readonly Wanted[],
   found: ReadonlyMap<string, StoredFile>,
+  present: number,
   context: RequestContext,
 ): Promise<Map<string, Content>> {
   const { gateway: { guards }, caller: { owner }, requestLog } = context;
@@ -110,12 +114,22 @@ async function load(
   const files = await openFiles(context);
   const contents = new Map<string, Content>();
   for (const [id, file] of found) {
-    const pieces: Uint8Array[] = [];
-    const { content } = await files.read(owner, file.id);
-    for await (const piece of content) pieces.push(piece);
-    contents.set(id, { file, bytes: builtin("node:buffer").Buffer.concat(pieces) });
+    try {
+      contents.set(id, { file, bytes: await bytesOf(files, owner, file.id) });
+    } catch (thrown) {
+      const { code, details: { retryable } } = toGatewayError(thrown);
+      const isLost = code === "not_found" || retryable === false;
+      if (!isLost || wanted.some((one) => one.id === id && one.at >= present)) throw thrown;
+    }
   }
   return contents;
+}
+
+async function bytesOf(files: Files, owner: string, id: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  const { content } = await files.read(owner, id);
+  for await (const piece of content) pieces.push(piece);
+  return builtin("node:buffer").Buffer.concat(pieces);
 }
 
 /** The part with its content. A text is what every model can read. */

@@ -170,7 +170,13 @@ export function inFolder(folder: string): PieceStore {
         }
       }),
     async *read(place, pieces) {
-      const file = await ask(() => fs().open(pathOf(place), "r"));
+      const file = await ask(() =>
+        fs().open(pathOf(place), "r").catch((failure) => {
+          // Later, too, it will not be there.
+          if (failure.code !== "ENOENT") throw failure;
+        })
+      );
+      if (!file) return;
       try {
         for (let piece = 0; piece < pieces; piece++) {
           const bytes = new Uint8Array(SEALED_BYTES);

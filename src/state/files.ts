@@ -3,7 +3,7 @@
  * holds in all processes at once. Contents are in the store or in a folder, sealed with the gateway's key.
  */
 import type { FileFacts, StoredFile } from "../canonical/files.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Entry, FileRecords, type FileRecordsOptions, heldBy, sum } from "./file_records.ts";
 
 export interface Files {
@@ -108,7 +108,7 @@ class StoredFiles implements Files {
   async append(owner: string, id: string, { offset, content, isLast }: Piece): Promise<Progress> {
     const { contents } = this.#options;
     let part = 0;
-    const pending = await this.#update(owner, id, (entry) => {
+    const { expires = Infinity } = await this.#update(owner, id, (entry) => {
       if (!entry.isPending) throw new GatewayError("invalid_request", "The upload is complete already");
       const received = sum(entry.parts);
       if (offset !== received) throw badOffset(offset, received);
@@ -124,19 +124,33 @@ class StoredFiles implements Files {
       return content.length > 0 ? { ...entry, parts: [...entry.parts, content.length] } : entry;
     });
     try {
-      if (content.length > 0) await contents.write({ owner, id, part }, content, pending.expires ?? Infinity);
+      if (content.length > 0) await contents.write({ owner, id, part }, content, expires);
     } catch (failure) {
       // The client may send the piece again.
-      const withoutIt = (entry: Entry) => ({ ...entry, parts: entry.parts.slice(0, part) });
-      await this.#update(owner, id, withoutIt).then(
-        () => contents.remove({ owner, id, part }, content.length),
-        () => {},
-      );
+      const withoutIt = (entry: Entry) => ({ ...entry, parts: entry.parts.slice(0, part), isPending: true });
+      await this.#update(owner, id, withoutIt).catch(() => {});
+      await contents.remove({ owner, id, part }, content.length).catch(() => {});
       throw failure;
     }
-    const { isPending: _, ...complete } = pending;
-    const entry = isLast ? await this.#update(owner, id, () => complete) : pending;
+    const entry = await this.#settle(owner, id, { part, content, isLast });
     return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: isLast };
+  }
+
+  /** Completes the file after its last piece. What was written of a file that was deleted meanwhile would stay for good. */
+  async #settle(owner: string, id: string, { part, content, isLast }: Omit<Piece, "offset"> & { part: number }) {
+    try {
+      return await this.#update(owner, id, (entry) => {
+        if (content.length > 0 && entry.parts.length <= part) throw lostPiece();
+        const { isPending: _, ...complete } = entry;
+        return isLast ? complete : entry;
+      });
+    } catch (failure) {
+      const { code } = toGatewayError(failure);
+      if (code === "not_found" || code === "invalid_request") {
+        await this.#options.contents.remove({ owner, id, part }, content.length);
+      }
+      throw failure;
+    }
   }
 
   async progress(owner: string, id: string): Promise<Progress> {
@@ -203,6 +217,11 @@ class StoredFiles implements Files {
 
 function full(message: string): GatewayError {
   return new GatewayError("invalid_request", `${message}: delete some first`, { reason: "storage_quota_exceeded" });
+}
+
+/** Pieces that were sent at once: one before this could not be stored. */
+function lostPiece(): GatewayError {
+  return new GatewayError("invalid_request", "A piece before this one could not be stored: ask how much has arrived");
 }
 
 function badOffset(offset: number, received: number): GatewayError {

@@ -1,9 +1,12 @@
 /** Files that clients upload once and name by their ids: in each wire's form, by its vendor's library. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import process from "node:process";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import Anthropic, { toFile as toMessagesFile } from "anthropic-sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI, { toFile } from "openai";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { upload as uploadToGemini } from "../../plugins/gemini/files.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { randomId } from "../../src/util/digest.ts";
 import { CONFIG, ENV, newApp, NOW, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
@@ -209,3 +212,15 @@ Deno.test("files: in the form of Gemini in one body, alone or with its facts, an
   assertEquals((await send(piece("upload, finalize", 2), "c", search)).body.file.sizeBytes, "3");
   assertEquals((await send(piece("upload, finalize", 3), "d", search)).response.status, 400);
 });
+
+Deno.test("files: a boundary of hyphens in a body of hyphens costs no more than its bytes", () => {
+  const body = new Uint8Array(24 * 2 ** 20).fill("-".charCodeAt(0));
+  const headers = new Headers({ "content-type": `multipart/related; boundary=${"-".repeat(199)}x` });
+  const since = process.threadCpuUsage();
+  assertThrows(() => uploadToGemini.parse({ body, headers, params: {}, query: new URLSearchParams() }), GatewayError);
+  const { user, system } = process.threadCpuUsage(since);
+  assert((user + system) / 1000 < PARSING_MS, `${(user + system) / 1000} ms`);
+});
+
+/** The share of the processor's time that one form may take, in milliseconds. Otherwise it took several thousand. */
+const PARSING_MS = 1_000;

@@ -65,6 +65,14 @@ Deno.test("given files: a chat's pictures, documents and texts go up as what the
   ]);
 });
 
+Deno.test("given files: a text in UTF-16 is read as such, so that whatever looks for secrets sees them", async () => {
+  const { upload, ask, said } = newRig();
+  const little = await upload(Uint8Array.of(0xff, 0xfe, 104, 0, 105, 0), "a.txt");
+  const big = await upload(Uint8Array.of(0xfe, 0xff, 0, 104, 0, 105), "b.txt");
+  assertEquals((await ask("chat/completions", chat(user(fileOf(little), fileOf(big))))).status, 200);
+  assertEquals((said()[0]!.content as JsonObject[]).map(({ text }) => text), ["a.txt\n\nhi", "b.txt\n\nhi"]);
+});
+
 Deno.test("given files: in turns and results of Responses and Messages", async () => {
   const { upload, ask, said } = newRig();
   const [picture, text] = [await upload(PNG, "a.png"), await upload(new TextEncoder().encode("x"), "a.txt")];
@@ -132,6 +140,23 @@ Deno.test("given files: a conversation survives the deletion of a file, which is
     String(said()[0]!.content),
     /^\[file omitted: the file with id 'file-[0-9a-f]{32}' is not stored any more\]$/,
   );
+});
+
+Deno.test("given files: a conversation survives the loss of a file's content, and the present turn says so", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const { upload, ask, said } = newRig({ files: { folder } });
+    const id = await upload(PNG, "a.png");
+    for await (const { name } of Deno.readDir(folder)) await Deno.remove(`${folder}/${name}`);
+    assertEquals((await ask("chat/completions", chat(user(fileOf(id))))).status, 503);
+    const later = chat(user(fileOf(id)), { role: "assistant", content: "I see." }, user({ type: "text", text: "?" }));
+    const { status, notes } = await ask("chat/completions", later);
+    assertEquals(status, 200);
+    assertMatch(notes!, /replaced a file that is not stored any more with text/);
+    assertMatch(String(said()[0]!.content), /^\[file omitted: /);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("given files: an upstream that keeps files itself gets the ids that the gateway does not have", async () => {

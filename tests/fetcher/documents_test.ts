@@ -26,10 +26,11 @@ interface Rig {
 
 /** `modalities`: those of the model. Without a fetcher, nothing listens. */
 async function withRig(
-  { modalities, documents = {}, hasFetcher = true }: {
+  { modalities, documents = {}, hasFetcher = true, limits }: {
     modalities?: ("text" | "image" | "file")[];
     documents?: ConfigInput["documents"];
     hasFetcher?: boolean;
+    limits?: ConfigInput["limits"];
   },
   use: (rig: Rig) => Promise<void>,
 ): Promise<void> {
@@ -51,7 +52,7 @@ async function withRig(
   const upstream = fakeUpstream(() => answerWhole());
   const model = { ...CONFIG.lanes.oss.models.model, ...(modalities && { inputModalities: modalities }) };
   const app = newApp({
-    config: { ...CONFIG, documents, lanes: { oss: { models: { model } } } } as ConfigInput,
+    config: { ...CONFIG, documents, ...(limits && { limits }), lanes: { oss: { models: { model } } } } as ConfigInput,
     env: hasFetcher ? { ...ENV, LANEWAY_FETCHER_URL: `http://127.0.0.1:${port}`, LANEWAY_FETCHER_TOKEN: TOKEN } : ENV,
     fetch: (input, init) => {
       const request = new Request(input, init);
@@ -173,6 +174,19 @@ Deno.test("documents: other files are text if they can be, and otherwise a 400 t
     assertEquals(status, 400);
     assertMatch(String((body.error as JsonObject).message), /Files of type "application\/zip" are not read/);
   }));
+
+Deno.test("documents: however often a small one is named, its text stays within the largest body", () => {
+  const bytes = docxOf(`<w:p><w:t>${"a".repeat(9_000)}</w:t></w:p>`);
+  const small = fileOf(bytes, "a.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document");
+  return withRig({ limits: { bodyBytes: 30_000 } }, async ({ ask, said }) => {
+    const times = (count: number) => Array.from({ length: count }, () => small);
+    assertEquals((await ask(times(3))).status, 200);
+    assertEquals((await ask(times(4))).status, 413);
+    const later = [{ role: "assistant", content: "Yes." }, { role: "user", content: "And?" }];
+    assertEquals((await ask(times(4), later)).status, 200);
+    assertMatch(JSON.stringify(said()[0]), /document omitted: The request with the text of its documents is larger/);
+  });
+});
 
 Deno.test("documents: without a fetcher they are a 400, and an old conversation goes on", () =>
   withRig({ modalities: ["text"], hasFetcher: false }, async ({ ask }) => {

@@ -138,3 +138,29 @@ Deno.test("files: one of more pieces than a thousand is refused, so that no reco
   assertEquals(await append(1_000), "invalid_request");
   assertEquals((await files.progress("one", "id")).file.mediaType, "application/octet-stream");
 });
+
+Deno.test("files: one that is deleted while a piece of it is written leaves nothing behind", async () => {
+  for (const isLast of [false, true]) {
+    const store = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+    const contents = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+    const limits = { bytesPerKey: 1e9, totalBytes: 1e9, filesPerKey: 9 };
+    const files: Files = createFiles({
+      store,
+      // The owner deletes the file before the piece is written.
+      contents: {
+        ...contents,
+        async write(...asked) {
+          await files.delete("one", "id");
+          await contents.write(...asked);
+        },
+      },
+      ...limits,
+      now: () => 0,
+      patienceMs: 1_000,
+    });
+    await files.begin("one", "id", { name: "n", mediaType: "text/plain" }, 5);
+    const content = new Uint8Array(5);
+    assertEquals(await files.append("one", "id", { offset: 0, content, isLast }).then(() => "", codeOf), "not_found");
+    assertEquals(await store.get(["file content", "one", "id.0", 0]), undefined);
+  }
+});
