@@ -192,7 +192,8 @@ function newRouter(providers: string[], refuse: (model: string) => Response | un
     },
   });
   const app = newApp({ config: configSchema.parse(defaults), env: { HF_TOKEN: TOKEN }, fetch: hub.fetch });
-  return { app, models };
+  // It may still read the router's list, which no answer waits for.
+  return { app, models, [Symbol.asyncDispose]: () => app.close() };
 }
 
 const GLM = "zai-org/GLM-5.3";
@@ -200,7 +201,8 @@ const HF = "/hf/v1/chat/completions";
 
 for (const stream of [false, true]) {
   Deno.test(`affinity: a conversation stays with the provider that the router chose · ${stream ? "streamed" : "whole"}`, async () => {
-    const { app, models } = newRouter(["novita", "zai-org"]);
+    await using router = newRouter(["novita", "zai-org"]);
+    const { app, models } = router;
     const first = await say(app, HF, { model: GLM, stream });
     assertEquals(first.headers.get("x-laneway-target"), `router/${GLM}; provider=novita`);
     await say(app, HF, { model: GLM, stream });
@@ -223,17 +225,19 @@ for (
   ] as const
 ) {
   Deno.test(`affinity: where the provider ${title}, the router chooses another one, and the conversation moves`, async () => {
-    const { app, models } = newRouter(
+    await using router = newRouter(
       ["novita", "zai-org"],
       (model) => model.endsWith(":novita") ? refusal() : undefined,
     );
+    const { app, models } = router;
     for (let turn = 0; turn < 3; turn++) await say(app, HF, { model: GLM });
     assertEquals(models, [GLM, `${GLM}:novita`, GLM, `${GLM}:zai-org`]);
   });
 }
 
 Deno.test("affinity: a policy gives way to the provider, the client's own choice of one never", async () => {
-  const { app, models } = newRouter(["novita"]);
+  await using router = newRouter(["novita"]);
+  const { app, models } = router;
   for (const model of [`${GLM}:cheapest`, `${GLM}:cheapest`, `${GLM}:zai-org`, `${GLM}:zai-org`]) {
     await say(app, HF, { model });
   }
@@ -258,7 +262,8 @@ Deno.test("affinity: what a header calls a provider and no provider can be calle
 });
 
 Deno.test("affinity: what would be asked of the conversation's home is told first", async () => {
-  const { app, models } = newRouter(["novita"]);
+  await using router = newRouter(["novita"]);
+  const { app, models } = router;
   await say(app, HF, { model: GLM });
   const explained = await say(app, HF, { model: GLM }, { "x-laneway-explain": "true" });
   assertEquals([models.length, explained.headers.get("x-laneway-target")], [1, null]);
