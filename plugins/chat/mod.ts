@@ -6,6 +6,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { refusedContents } from "../shared/refusals.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
+import { fileProtocols } from "../shared/file_protocols.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
@@ -19,7 +20,6 @@ import { relayOperation, serializeRelayed, serializeRelayedStream } from "./rela
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
-import type * as Files from "./files.ts";
 import { WIRE } from "./wire.ts";
 
 const completions: Protocol<"generate"> = {
@@ -71,38 +71,19 @@ const model: Protocol<"getModel"> = {
   serializeError,
 };
 
-/** Few clients upload files, so the code is loaded at the first request. */
-let files: typeof Files;
-
-function fileProtocol(
-  verb: keyof typeof Files,
-  method: "GET" | "POST" | "DELETE",
-  path: string,
-): Protocol<"files"> {
-  return {
-    name: `files-${verb}`,
-    load: () => files ? undefined : import("./files.ts").then((loaded) => void (files = loaded)),
-    describe: async () => (await import("./description.ts")).files[verb],
-    wire: WIRE,
-    operation: "files",
-    method,
-    pattern: new PathPattern(`/:lane/v1/files${path}`),
-    body: method === "POST" ? "form" : "none",
-    parse: (wire) => files[verb].parse(wire),
-    serialize: (answer, exchange) => files[verb].serialize(answer, exchange),
-    serializeError,
-  };
-}
+const files = fileProtocols({
+  prefix: "files-",
+  load: () => import("./files.ts"),
+  describe: () => import("./description.ts"),
+  wire: WIRE,
+  serializeError,
+});
 
 export const chatProtocols: readonly AnyProtocol[] = [
   completions,
   models,
   model,
-  fileProtocol("upload", "POST", ""),
-  fileProtocol("list", "GET", ""),
-  fileProtocol("get", "GET", "/:id"),
-  fileProtocol("content", "GET", "/:id/content"),
-  fileProtocol("remove", "DELETE", "/:id"),
+  ...files,
 ];
 
 /** Any server that speaks this wire: the hub's router, vLLM, llama.cpp, Ollama, LM Studio and the like. */

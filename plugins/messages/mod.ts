@@ -4,13 +4,13 @@ import type { Driver } from "../../src/contract/driver.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamRefusal } from "../shared/errors.ts";
+import { fileProtocols } from "../shared/file_protocols.ts";
 import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { prefillOf, refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { serializeSummary } from "./compaction.ts";
 import { failTools } from "./failed_tools.ts";
-import type * as Files from "./files.ts";
 import { intakeOf } from "./intake.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
@@ -93,40 +93,21 @@ const model: Protocol<"getModel"> = {
   serializeError,
 };
 
-/** Few clients upload files, so the code is loaded at the first request. */
-let files: typeof Files;
-
-function fileProtocol(
-  verb: keyof typeof Files,
-  method: "GET" | "POST" | "DELETE",
-  path: string,
-): Protocol<"files"> {
-  return {
-    name: `messages-files-${verb}`,
-    load: () => files ? undefined : import("./files.ts").then((loaded) => void (files = loaded)),
-    describe: async () => (await import("./description.ts")).files[verb],
-    wire: WIRE,
-    operation: "files",
-    method,
-    pattern: new PathPattern(`/:lane/v1/files${path}`),
-    body: method === "POST" ? "form" : "none",
-    accepts: speaksThisWire,
-    parse: (wire) => files[verb].parse(wire),
-    serialize: (answer, exchange) => files[verb].serialize(answer, exchange),
-    serializeError,
-  };
-}
+const files = fileProtocols({
+  prefix: "messages-files-",
+  load: () => import("./files.ts"),
+  describe: () => import("./description.ts"),
+  wire: WIRE,
+  accepts: speaksThisWire,
+  serializeError,
+});
 
 export const messagesProtocols: readonly AnyProtocol[] = [
   messages,
   countTokens,
   models,
   model,
-  fileProtocol("upload", "POST", ""),
-  fileProtocol("list", "GET", ""),
-  fileProtocol("get", "GET", "/:id"),
-  fileProtocol("content", "GET", "/:id/content"),
-  fileProtocol("remove", "DELETE", "/:id"),
+  ...files,
 ];
 
 /** Any server that speaks this wire: vLLM, llama.cpp, Ollama, LM Studio, and the vendor's own. */

@@ -26,7 +26,7 @@ export function uploadOf(
   { bytes, name, mediaType, declaredType = UNTYPED }: FormFile,
   more: Pick<FileFacts, "purpose" | "keepMs">,
 ): Extract<FilesRequest, { action: "upload" }> {
-  // What a picture's first bytes show is surer than its name.
+  // The first bytes of a picture or a PDF are surer than its name.
   const isSure = /^image\/|\/pdf$/.test(mediaType);
   const named = declaredType === UNTYPED ? typeByName(name) ?? mediaType : declaredType;
   return { action: "upload", facts: { name, mediaType: isSure ? mediaType : named, ...more }, content: bytes };
