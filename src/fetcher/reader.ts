@@ -144,7 +144,7 @@ export class DocumentReader extends Threads<DocumentJob, ReadDocument> {
   }
 }
 
-/** Where the worker is created, its module must be a literal, so that the bundler sees it. */
+/** The options of both workers. Their modules stand as literals where they are created, so that the bundler sees them. */
 const CONFINED = { type: "module", deno: { permissions: "none" } } as const;
 
 function start(worker: Worker): Thread {

@@ -19,10 +19,12 @@ interface OwnerRecord {
   files: Entry[];
 }
 
-/** The bytes of each owner, and when the first of its files expires, in milliseconds since the epoch. */
+/** What an owner holds. `expires`: when its first file does, in milliseconds since the epoch. */
+type Holding = [bytes: number, expires: number];
+
 interface Totals {
   version: number;
-  owners: Record<string, [bytes: number, expires: number]>;
+  owners: Record<string, Holding>;
 }
 
 /** The version of the record format. A reader ignores fields that it does not know. */
@@ -67,7 +69,7 @@ export class FileRecords {
   async change(owner: string, change: (files: Entry[]) => Entry[]): Promise<Entry[]> {
     let before: Entry[] = [];
     let after: Entry[] = [];
-    // What `change` throws ends the update, whose store may wrap it.
+    // Thrown after the update: a store may wrap errors that are thrown within it.
     let refusal: unknown;
     const { store } = this.#options;
     await this.#ask(store.update(recordKey(owner), (value) => {
@@ -107,15 +109,24 @@ export class FileRecords {
     return bytesIn(await this.report(owner, files)) <= totalBytes;
   }
 
-  /** Updates the totals by what an owner holds now. */
+  /**
+   * Updates the totals by what an owner holds now, first according to `files`. A list that changed meanwhile is reported again:
+   * its own report may have come before this one.
+   */
   async report(owner: string, files: readonly Entry[]): Promise<Totals> {
+    for (let held = holdingOf(files);;) {
+      const totals = await this.#write(owner, held);
+      const now = holdingOf(await this.read(owner));
+      if (isSame(held, now)) return totals;
+      held = now;
+    }
+  }
+
+  async #write(owner: string, held: Holding | undefined): Promise<Totals> {
     let totals: Totals = { version: VERSION, owners: {} };
-    const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + PENDING_MS : Infinity));
-    // JSON has no infinity.
-    const own: [number, number] = [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
     await this.#ask(this.#options.store.update(TOTALS, (value) => {
       const { [owner]: _, ...others } = (value as Totals | undefined)?.owners ?? {};
-      return totals = { version: VERSION, owners: files.length > 0 ? { ...others, [owner]: own } : others };
+      return totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
     }));
     return totals;
   }
@@ -133,6 +144,18 @@ export class FileRecords {
 /** The owner is part of every key, so that no caller reads another's data. */
 function recordKey(owner: string): StoreKey {
   return ["files", owner];
+}
+
+/** Absent if there are no files. */
+function holdingOf(files: readonly Entry[]): Holding | undefined {
+  if (files.length === 0) return undefined;
+  const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + PENDING_MS : Infinity));
+  // JSON has no infinity.
+  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
+}
+
+function isSame(one: Holding | undefined, other: Holding | undefined): boolean {
+  return one?.[0] === other?.[0] && one?.[1] === other?.[1];
 }
 
 export function heldBy(files: readonly Entry[]): number {

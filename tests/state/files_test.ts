@@ -164,3 +164,28 @@ Deno.test("files: one that is deleted while a piece of it is written leaves noth
     assertEquals(await store.get(["file content", "one", "id.0", 0]), undefined);
   }
 });
+
+Deno.test("files: the bound of all keys counts both uploads of a key, whichever report comes last", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+  const contents = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+  const options = { contents, bytesPerKey: 1e9, totalBytes: 20_000, filesPerKey: 9, now: () => 0, patienceMs: 60_000 };
+  const facts = { name: "n", mediaType: "text/plain" };
+  const later = createFiles({ store, ...options });
+  let isFirst = true;
+  const files = createFiles({
+    ...options,
+    store: {
+      ...store,
+      async update(key, change) {
+        if (key[0] === "file totals" && isFirst) {
+          isFirst = false;
+          await later.create("one", "second", facts, new Uint8Array(5_000));
+        }
+        await store.update(key, change);
+      },
+    },
+  });
+  await files.create("one", "first", facts, new Uint8Array(5_000));
+  const another = files.create("two", "third", facts, new Uint8Array(5_000));
+  assertEquals(await another.then(() => "", codeOf), "storage_quota_exceeded");
+});
