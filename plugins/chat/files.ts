@@ -1,10 +1,9 @@
 /** Files in the form of the vendor of the chat wire, which its responses use, too. */
-import type { StoredFile } from "../../src/canonical/files.ts";
+import { bareId, type StoredFile } from "../../src/canonical/files.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
 import {
   afterId,
-  bareId,
   countIn,
   type FileVerb,
   formOf,

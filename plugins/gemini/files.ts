@@ -1,10 +1,10 @@
 /** Files of this wire: uploaded in pieces or at once, and named by URLs. */
 import { sniffMedia } from "../../src/canonical/media.ts";
 import { typeByName } from "../../src/canonical/document_types.ts";
-import type { FileFacts, StoredFile } from "../../src/canonical/files.ts";
+import { bareId, type FileFacts, type StoredFile } from "../../src/canonical/files.ts";
 import { asObject, type JsonObject, parseJson, toJsonText } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { afterId, bareId, countIn, type FileVerb, seconds } from "../shared/files.ts";
+import { afterId, countIn, type FileVerb, seconds } from "../shared/files.ts";
 
 /** How long the vendor keeps files, in milliseconds. */
 const KEPT_MS = 48 * 3_600_000;

@@ -1,8 +1,8 @@
 /** Files in the form of the vendor of the messages wire. */
-import type { StoredFile } from "../../src/canonical/files.ts";
+import { bareId, type StoredFile } from "../../src/canonical/files.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { afterId, bareId, countIn, type FileVerb, formOf, keepMsOf, uploadOf } from "../shared/files.ts";
+import { afterId, countIn, type FileVerb, formOf, keepMsOf, uploadOf } from "../shared/files.ts";
 
 const MOST_SECONDS = 7_776_000;
 const [USUAL_PAGE, MOST_LISTED, MOST_IDS] = [20, 1_000, 100];

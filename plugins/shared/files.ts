@@ -1,6 +1,12 @@
 /** Uploaded files, as far as all wires do the same with them. */
 import { typeByName } from "../../src/canonical/document_types.ts";
-import type { FileFacts, FilesAnswer, FilesRequest, StoredFile } from "../../src/canonical/files.ts";
+import {
+  bareId,
+  type FileFacts,
+  type FilesAnswer,
+  type FilesRequest,
+  type StoredFile,
+} from "../../src/canonical/files.ts";
 import type { Exchange, FormField, FormFile, WireRequest } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 
@@ -57,11 +63,6 @@ export function afterId(files: readonly StoredFile[], after: string | null, para
   const at = files.findIndex(({ id }) => id === bareId(after));
   if (at < 0) throw new GatewayError("invalid_request", `There is no file with id '${after}'`, { param });
   return files.slice(at + 1);
-}
-
-/** The id without the prefix of any wire. */
-export function bareId(id: string): string {
-  return id.replace(/^file[-_]|^files\//, "");
 }
 
 /** The content, in a form that no browser takes for a page of the gateway's. */

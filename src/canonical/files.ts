@@ -41,3 +41,8 @@ export interface FilesAnswer {
   /** The lane's URL as the client has it, for wires that name files by URLs. */
   base: string;
 }
+
+/** The id without the prefix of any wire. */
+export function bareId(id: string): string {
+  return id.replace(/^file[-_]|^files\//, "");
+}

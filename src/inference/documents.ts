@@ -32,7 +32,7 @@ export async function withReadDocuments(
   const read = await gateway.documents?.();
   if (!read || plan.inputModalities?.includes("file")) return input;
   const { bodyBytes } = gateway.guards.limits;
-  const room: Room = { characters: bodyBytes * PICTURES, text: bodyBytes, limit: bodyBytes };
+  const room: Room = { pictures: bodyBytes * PICTURES, text: bodyBytes, limit: bodyBytes };
   const sees = plan.inputModalities?.includes("image") === true;
   const { messages } = input;
   const present = messages.findLastIndex(({ role }) => role === "assistant") + 1;
@@ -58,14 +58,14 @@ export async function withReadDocuments(
       }),
     );
   }
-  const added = bodyBytes * PICTURES - room.characters + bodyBytes - room.text;
+  const added = bodyBytes * PICTURES - room.pictures + bodyBytes - room.text;
   if (added > 0) requestLog.atEnd(gateway.guards.uploads.reserve(Math.ceil(added), owner));
   return { ...input, messages: taken };
 }
 
 /** The room for further pictures and texts, in characters. A small document can have much text, and be named often. */
 interface Room {
-  characters: number;
+  pictures: number;
   text: number;
   /** The room for texts at the beginning. */
   limit: number;
@@ -91,14 +91,14 @@ async function partsOf(
   const detail = part.detail ?? part.extra?.fields.detail;
   const side = SIDES[String(detail)] ?? USUAL_SIDE;
   const { owner, signal } = asker;
-  const wanted = sees && mediaType === "application/pdf" ? Infinity : 0;
-  const found = await read({ mediaType, data, pictures: wanted === 0 ? 0 : MOST_PICTURES, side, owner }, signal);
+  const most = sees && mediaType === "application/pdf" ? MOST_PICTURES : 0;
+  const found = await read({ mediaType, data, pictures: most, side, owner }, signal);
   if (room.text < found.text.length) throw tooLarge("request with the text of its documents", room.limit);
   room.text -= found.text.length;
   const pictures: string[] = [];
   for (const picture of found.pictures) {
-    if (room.characters < picture.length) break;
-    room.characters -= picture.length;
+    if (room.pictures < picture.length) break;
+    room.pictures -= picture.length;
     pictures.push(picture);
   }
   noteRead(found, pictures.length, sees, note);
@@ -123,7 +123,7 @@ function textOf(mediaType: string, data: string): string {
   throw new GatewayError("invalid_request", message);
 }
 
-/** More than the configuration allows. */
+/** The configuration sets a lower limit. */
 const MOST_PICTURES = 100;
 
 function noteRead({ isCut, pages }: DocumentText, pictures: number, sees: boolean, note: (text: string) => void): void {

@@ -1,6 +1,6 @@
 /** Files that requests name by ids: their contents take the place of the ids, because most upstreams know none. */
 import { isText, typeByName } from "../canonical/document_types.ts";
-import type { StoredFile } from "../canonical/files.ts";
+import { bareId, type StoredFile } from "../canonical/files.ts";
 import type { FilePart, GenerateRequest, Message, TextPart } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -16,11 +16,6 @@ export async function openFiles({ caller, gateway: { state } }: RequestContext):
   if (caller.files === false) throw new GatewayError("permission", "This key is not allowed to use files");
   if (!state.files) throw new GatewayError("unsupported", 'This gateway keeps no files: "files" is off');
   return await state.files();
-}
-
-/** The id without the prefix of any wire. */
-export function bareId(id: string): string {
-  return id.replace(/^file[-_]|^files\//, "");
 }
 
 /**

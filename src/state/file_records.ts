@@ -19,7 +19,7 @@ interface OwnerRecord {
   files: Entry[];
 }
 
-/** What an owner holds. `expires`: when its first file does, in milliseconds since the epoch. */
+/** The bytes of an owner, and when the first of its files expires, in milliseconds since the epoch. */
 type Holding = [bytes: number, expires: number];
 
 interface Totals {
