@@ -29,7 +29,7 @@ export interface ThreadTurn {
   setup?: JsonObject;
   /** Whether its answer is stored. */
   isKept(answer: GenerateResponse): boolean;
-  /** Where its answer is stored. */
+  /** Stores its answer. */
   answers: Pick<Continuity, "remember">;
 }
 

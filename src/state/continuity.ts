@@ -62,7 +62,7 @@ export interface ContinuityOptions {
   writeMs: number;
   /** How long a conversation that is assembled from stored turns may be. */
   limits: ConversationLimits;
-  /** Where answers are stored. Absent: where the gateway stores answers that may be continued by any number of others. */
+  /** The space that answers are stored in. Absent: the one of Responses. */
   space?: TurnSpace;
 }
 

@@ -7,6 +7,7 @@ import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { type Continuity, type ContinuityOptions, messagesOf, StoredAnswers } from "./continuity.ts";
+import type { StoreKey } from "./store.ts";
 import type { Conversation, TurnSpace } from "./turns.ts";
 
 export interface Threads extends Pick<Continuity, "remember" | "find"> {
@@ -27,6 +28,11 @@ export interface StoredThread {
 /** `release` never rejects. */
 export type Claim = { state: "held"; release(): Promise<void> } | { state: "continued" | "in flight" };
 
+/** `by`: made for one request. */
+interface ClaimRecord {
+  by: string;
+}
+
 export type ThreadOptions = Omit<ContinuityOptions, "space"> & { newId(): string };
 
 const SPACE: TurnSpace = { answers: "messages", threads: "message threads", isLinear: true };
@@ -41,6 +47,8 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
   const { store, now } = options;
   const answers = new StoredAnswers({ ...options, space: SPACE });
   const { turns } = answers;
+  const isBy = async (key: StoreKey, { by }: ClaimRecord) =>
+    (await answers.ask("read", store.get(key)) as ClaimRecord | undefined)?.by === by;
   const isContinued = (owner: string, { line }: Conversation) => turns.isFollowed(owner, line);
   return {
     remember: (...args) => answers.remember(...args),
@@ -65,30 +73,29 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
     async claim(id, owner, conversation) {
       const key = turns.keys.of(owner, id, "claim");
       const mine = { by: newId() };
+      // A key of its own, so that the claim of another request is never deleted.
+      const own: StoreKey = [...key, mine.by];
       const release = async () => {
         try {
-          await answers.ask("delete", store.delete(key));
+          await answers.ask("delete", store.delete(own, key));
         } catch {
           // It ends by itself.
         }
       };
-      const adding = store.add([[key, mine]], now() + CLAIM_MS);
-      const added = await answers.ask("write", adding).catch((error) => {
-        // The request is refused, so a claim that comes late is given back.
-        adding.then((isLate) => isLate ? release() : undefined, release);
-        throw error;
-      });
-      if (!added) {
+      const adding = store.add([[key, mine], [own, mine]], now() + CLAIM_MS);
+      try {
         // A command that got no reply may have been sent twice.
-        const held = await answers.ask("read", store.get(key)) as typeof mine | undefined;
-        if (held?.by !== mine.by) {
-          return { state: await answers.ask("read", isContinued(owner, conversation)) ? "continued" : "in flight" };
-        }
+        const isHeld = await answers.ask("write", adding) || await isBy(key, mine);
+        // Another request may have added its turn since the thread was read.
+        const isOver = await answers.ask("read", isContinued(owner, conversation));
+        if (isHeld && !isOver) return { state: "held", release };
+        if (isHeld) await release();
+        return { state: isOver ? "continued" : "in flight" };
+      } catch (error) {
+        // The request is refused, so its claim is given back, even one that comes late.
+        adding.then(release, release);
+        throw error;
       }
-      // Another request may have added its turn since the thread was read.
-      if (!await answers.ask("read", isContinued(owner, conversation))) return { state: "held", release };
-      await release();
-      return { state: "continued" };
     },
   };
 }

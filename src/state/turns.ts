@@ -19,7 +19,7 @@ export interface Turn {
   setup?: JsonObject;
 }
 
-/** Where turns are stored, and how they may follow one another. */
+/** Turns whose keys begin alike. Turns of one space never follow those of another. */
 export interface TurnSpace {
   /** The first text of the keys of single turns. */
   answers: string;

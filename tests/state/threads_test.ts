@@ -97,6 +97,19 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals((await two.claim("msg_1", ADA, conversation)).state, "held");
   });
 
+  test("a claim that ended by itself takes nobody's when it is given back", async (one, two, clock) => {
+    await add(one, "msg_1", "a");
+    const { conversation } = (await two.open("msg_1", ADA))!;
+    const slow = await one.claim("msg_1", ADA, conversation);
+    clock.time += HOUR_MS;
+    const next = await two.claim("msg_1", ADA, conversation);
+    assert(slow.state === "held" && next.state === "held");
+    await slow.release();
+    assertEquals((await one.claim("msg_1", ADA, conversation)).state, "in flight");
+    await next.release();
+    assertEquals((await one.claim("msg_1", ADA, conversation)).state, "held");
+  });
+
   test("of two turns that follow one answer, one is stored, and nothing of the other", async (one, two) => {
     await add(one, "msg_1", "a");
     const results = await Promise.allSettled([add(one, "msg_2", "b", "msg_1"), add(two, "msg_3", "c", "msg_1")]);
@@ -142,5 +155,36 @@ Deno.test("threads: a claim that the store takes too long for is given back once
   isSlow = false;
   gate.resolve();
   await gone.promise;
+  assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "held");
+});
+
+Deno.test("threads: a request whose claim fails leaves that of another", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+  const gone = Promise.withResolvers<void>();
+  const broken: Store = {
+    ...store,
+    add: () => Promise.reject(new Error("The connection broke")),
+    async delete(...keys) {
+      const wasThere = await store.delete(...keys);
+      gone.resolve();
+      return wasThere;
+    },
+  };
+  const threads = threadsOn(store, () => 0);
+  await add(threads, "msg_1", "a");
+  const { conversation } = (await threads.open("msg_1", ADA))!;
+  assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "held");
+  await assertRejects(() => threadsOn(broken, () => 0).claim("msg_1", ADA, conversation), GatewayError);
+  await gone.promise;
+  assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "in flight");
+});
+
+Deno.test("threads: a request that cannot check its claim gives it back", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+  const threads = threadsOn(store, () => 0);
+  await add(threads, "msg_1", "a");
+  const { conversation } = (await threads.open("msg_1", ADA))!;
+  const broken: Store = { ...store, get: () => Promise.reject(new Error("The connection broke")) };
+  await assertRejects(() => threadsOn(broken, () => 0).claim("msg_1", ADA, conversation), GatewayError);
   assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "held");
 });

@@ -44,7 +44,7 @@ export interface Planned {
   isChange: boolean;
 }
 
-/** Throws `FormatError` if the client itself could not read one of its files. */
+/** Throws `FormatError` if the client itself could not read one of its files, or is connected by a file of another name. */
 export function planned(client: Client, connection: Connection, { machine, records }: Desk): Planned {
   const earlier = receiptOf(client, machine, records);
   const files = (client.files?.(connection, machine) ?? []).map((file) => {
@@ -55,6 +55,10 @@ export function planned(client: Client, connection: Connection, { machine, recor
     const after = inFile(file.path, () => withSettings(before ?? "", file));
     return { file, path, now: found?.text, before, after, mode: found?.mode };
   });
+  const lost = earlier?.files.find(({ path }) => files.length > 0 && files.every((one) => one.path !== path));
+  if (lost && readFile(lost.path)) {
+    throw new FormatError(`${client.title} is connected by ${lost.path}, which it would not be now: run --undo first`);
+  }
   const to = `${connection.gateway}/${connection.lane}`;
   return { client, to, files, isChange: files.some(({ now, after }) => now !== after) };
 }

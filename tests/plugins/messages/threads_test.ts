@@ -3,12 +3,11 @@ import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@st
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
-import { MODES, PATH } from "../../regressions/support.ts";
+import { CONFIG, MODES, PATH, SHORTEST } from "../../regressions/support.ts";
 import { framesOf } from "../../sdk/responses_clients.ts";
 import { type ConfigInput, ENV, newApp, NOW } from "../../support/app.ts";
 import { answerStream } from "../../support/chat.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
-import { CONFIG } from "../../regressions/support.ts";
 import {
   after,
   answering,
@@ -232,19 +231,13 @@ async function replayed([removal, addition]: JsonObject[], mode: typeof MODES[nu
   );
 }
 
+/** An answer of an upstream that speaks the wire itself. */
+function message(text: string, more: JsonObject = {}) {
+  return () => Response.json({ ...SHORTEST.messages, content: [{ type: "text", text }], ...more });
+}
+
 Deno.test("threads: an unfinished answer goes on by a request without messages, a finished one does not", async () => {
-  const paused = {
-    id: "msg_up",
-    type: "message",
-    role: "assistant",
-    model: "org/model",
-    content: [{ type: "text", text: "half" }],
-    stop_reason: "pause_turn",
-    stop_sequence: null,
-    usage: { input_tokens: 5, output_tokens: 2 },
-  };
-  const rest = { ...paused, content: [{ type: "text", text: "whole" }], stop_reason: "end_turn" };
-  const client = newClient([() => Response.json(paused), () => Response.json(rest)]);
+  const client = newClient([message("half", { stop_reason: "pause_turn" }), message("whole")]);
   const model = "messages";
   const first = await client.ask({ model, messages: [user("a")], thread: CREATE });
   assertEquals(first.stop, "pause_turn");
@@ -259,16 +252,8 @@ Deno.test("threads: an unfinished answer goes on by a request without messages, 
 });
 
 Deno.test("threads: an answer that another model of the vendor wrote is not kept", async () => {
-  const answer = {
-    id: "msg_up",
-    type: "message",
-    role: "assistant",
-    model: "org/model",
-    content: [{ type: "text", text: "from another" }],
-    stop_reason: "end_turn",
-    usage: { input_tokens: 5, output_tokens: 2, iterations: [{ type: "fallback_message", input_tokens: 5 }] },
-  };
-  const client = newClient([() => Response.json(answer)]);
+  const usage = { input_tokens: 5, output_tokens: 2, iterations: [{ type: "fallback_message", input_tokens: 5 }] };
+  const client = newClient([message("from another", { usage })]);
   const first = await client.ask({ model: "messages", messages: [user("a")], thread: CREATE });
   assertEquals(first.status, 200);
   assertRefused(
@@ -279,17 +264,7 @@ Deno.test("threads: an answer that another model of the vendor wrote is not kept
 });
 
 Deno.test("threads: marks for caches are those of the new turn alone", async () => {
-  const answer = (text: string) => () =>
-    Response.json({
-      id: "msg_up",
-      type: "message",
-      role: "assistant",
-      model: "org/model",
-      content: [{ type: "text", text }],
-      stop_reason: "end_turn",
-      usage: { input_tokens: 5, output_tokens: 2 },
-    });
-  const client = newClient([answer("one")]);
+  const client = newClient([message("one")]);
   const marked = (text: string) => user([{ type: "text", text, cache_control: { type: "ephemeral" } }]);
   let thread: JsonObject = CREATE;
   for (const text of ["a", "b", "c", "d", "e", "f"]) {

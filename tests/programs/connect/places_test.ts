@@ -49,6 +49,29 @@ Deno.test("connect: a file that is read-only, and a place where no file can be, 
     assert(!/claude-code +connected/.test((await run(["--list"])).text), "No receipt stays");
   }));
 
+Deno.test("connect: a client that reads another file by now is disconnected first, so that no key is left in the old one", () =>
+  withDesk(WITH_KEYS, async ({ home, run }) => {
+    const folder = `${home}/.config/kilo`;
+    const [plain, commented] = [`${folder}/kilo.json`, `${folder}/kilo.jsonc`];
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.writeTextFile(plain, "{}", { mode: 0o600 });
+    const connect = () => run(["kilo", "--model", "small", "--yes", "--key", "-"], { input: KEY });
+    assertEquals((await connect()).code, 0);
+    await Deno.writeTextFile(commented, "{}", { mode: 0o600 });
+    const refused = await connect();
+    assertEquals(refused.code, 1);
+    assertStringIncludes(refused.text, `Nothing was changed: Kilo is connected by ${plain}`);
+    assertEquals((await run(["kilo", "--undo", "--yes"])).code, 0);
+    assertEquals((await connect()).code, 0);
+    assertEquals(await Deno.readTextFile(plain), "{}");
+    assertEquals((await run(["kilo", "--undo", "--yes"])).code, 0);
+    assertEquals(await Deno.readTextFile(commented), "{}");
+    // A file that is gone has nothing to undo.
+    assertEquals((await connect()).code, 0);
+    await Deno.remove(commented);
+    assertEquals((await connect()).code, 0);
+  }));
+
 Deno.test("connect: who writes a key into a file that others may read is warned; receipts are the user's alone", () =>
   withDesk(WITH_KEYS, async ({ home, run, settings }) => {
     await Deno.mkdir(`${home}/.claude`);
