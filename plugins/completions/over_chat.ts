@@ -75,7 +75,7 @@ class Unfenced {
     return this.#rest(text.slice(fence?.length ?? 0), isLast);
   }
 
-  /** Nothing follows the end of a fence. */
+  /** Drops the closing fence and everything after it. */
   #rest(piece: string, isLast: boolean): string {
     if (!this.#end || this.#isOver) return this.#isOver ? "" : piece;
     const { text, stop } = this.#end.push(piece, isLast);

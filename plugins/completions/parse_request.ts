@@ -4,19 +4,30 @@ import { asObject, copyRenamed, isJsonObject, present } from "../../src/canonica
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
-import { type CompletionsRequest, MOST_PROMPTS, REQUEST_KEYS, requestSchema, WIRE } from "./wire.ts";
+import {
+  type CompletionsRequest,
+  MOST_COMPLETIONS,
+  MOST_ECHOED,
+  MOST_PROMPTS,
+  REQUEST_KEYS,
+  requestSchema,
+  WIRE,
+} from "./wire.ts";
 
 /** A client's request for completions. `null` means absent. */
 export function parseRequest(received: unknown): CompleteRequest {
   // Token ids can be very many, so they are checked without a schema.
   const { prompt, ...rest } = asObject(received);
   const body = validate(requestSchema, isJsonObject(received) ? rest : received);
+  const prompts = parsePrompts(prompt);
+  const counts = parseCounts(body);
+  checkVolume(prompts, counts, body.echo ?? false);
   return {
     model: body.model,
-    prompts: parsePrompts(prompt),
+    prompts,
     ...present("suffix", body.suffix),
     stream: body.stream ?? false,
-    ...parseCounts(body),
+    ...counts,
     ...(body.echo && { echo: true }),
     ...parseLogprobs(body.logprobs),
     ...present("maxOutputTokens", body.max_tokens),
@@ -34,6 +45,23 @@ function parseCounts(
   if (bestOf && bestOf < count) throw invalid("best_of", `Expected at least ${count}, as "n" says`);
   if (bestOf && bestOf > count && stream) throw invalid("best_of", "Cannot stream the best of several completions");
   return { ...(count > 1 && { count }), ...(bestOf && bestOf > 1 && { bestOf }) };
+}
+
+/** A short request must not ask for an answer that fills the memory. */
+function checkVolume(
+  prompts: CompleteRequest["prompts"],
+  { count = 1, bestOf = count }: Pick<CompleteRequest, "count" | "bestOf">,
+  echo: boolean,
+): void {
+  const completions = prompts.length * bestOf;
+  if (completions > MOST_COMPLETIONS) {
+    const param = bestOf > count ? "best_of" : "n";
+    throw invalid(param, `Expected at most ${MOST_COMPLETIONS} completions of all prompts, not ${completions}`);
+  }
+  const echoed = echo ? count * prompts.reduce((sum, { length }) => sum + length, 0) : 0;
+  if (echoed > MOST_ECHOED) {
+    throw invalid("echo", `Expected at most ${MOST_ECHOED} characters of all echoes, not ${echoed}`);
+  }
 }
 
 /** With the switch of the chat wire, those of the chosen tokens. */

@@ -6,14 +6,13 @@ import type { Call } from "../../src/contract/call.ts";
 import { CHAT_SAMPLING, OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { chatRequestOf } from "./over_chat.ts";
 import { familyOf, type Gap, readGap, writeGap } from "./families.ts";
-import { echoesNatively, type Place, setupOf, stopsFor, type Way, wayOf, writesMarks } from "./ways.ts";
+import { echoesNatively, isOneCall, type Place, setupOf, stopsFor, type Way, wayOf, writesMarks } from "./ways.ts";
 import { WIRE } from "./wire.ts";
 
 /** The calls for a request. There are several if the server makes one completion at a time. */
 export function serializeRequest(input: CompleteRequest, place: Place): Call | Call[] {
   const way = wayOf(input, place);
-  // llama.cpp reports the tokens of only one of several completions.
-  if (way === "completions" && (input.stream || setupOf(place) !== "infill")) return completionsCall(input, place);
+  if (isOneCall(input, way, setupOf(place))) return completionsCall(input, place);
   const { count = 1, prompts } = input;
   const calls = prompts.flatMap((prompt) => {
     if (way === "completions") return completionsCall({ ...input, prompts: [prompt], count: undefined }, place);

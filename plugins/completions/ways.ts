@@ -67,6 +67,11 @@ export function echoesNatively(way: Way, setup: Completions): boolean {
   return way === "completions" && setup !== "infill";
 }
 
+/** Whether one call asks for all completions. llama.cpp reports the tokens of only one of several, unless it streams. */
+export function isOneCall({ stream }: CompleteRequest, way: Way, setup: Completions): boolean {
+  return way === "completions" && (stream || setup !== "infill");
+}
+
 function checkChoices(input: CompleteRequest, way: Way, setup: Completions): void {
   const { prompts, count = 1, bestOf = count, logprobs, stream } = input;
   const isWhole = echoesNatively(way, setup);
@@ -75,7 +80,7 @@ function checkChoices(input: CompleteRequest, way: Way, setup: Completions): voi
     throw refuse("logprobs", "The upstream reports no probabilities");
   }
   if (prompts.some((one) => typeof one !== "string")) checkTokens(input, way, isWhole);
-  if (way === "completions") return;
+  if (isOneCall(input, way, setup)) return;
   const calls = prompts.length * count;
   if (calls > 1 && stream) {
     throw refuse(count > 1 ? "n" : "prompt", "The upstream streams only one completion at a time");

@@ -8,6 +8,10 @@ export const WIRE = "completions";
 /** The most completions of one request, and the most prompts. */
 export const MOST_CHOICES = 128;
 export const MOST_PROMPTS = 2_048;
+/** The most completions of all prompts together, those included that `best_of` leaves out. */
+export const MOST_COMPLETIONS = 2_048;
+/** The most characters that an echo repeats, as many as an answer may have by default. Each token id counts as one. */
+export const MOST_ECHOED = 8_388_608;
 
 const count = double(z.int().min(1).max(MOST_CHOICES)).nullish();
 

@@ -7,6 +7,8 @@ import { GatewayError } from "../../src/errors.ts";
 import { cut, prefix } from "./words.ts";
 
 const MAX_QUOTE = 60;
+/** The most tokens of one answer with their probabilities, each of which takes about a kilobyte. */
+const MOST_LOGPROBS = 65_536;
 /** The limit that servers of this wire set if the request has none. */
 const USUAL_TOKENS = 64;
 /** Less likely than the chosen word, each half as likely as the one before. */
@@ -29,6 +31,7 @@ export function complete(
   const choices = (prompts as string[]).flatMap((prompt) =>
     Array.from({ length: count }, (_, number) => completion(prompt, number, input))
   );
+  if (input.logprobs !== undefined) addLogprobs(choices, input.logprobs, input.echo ? 1 : 0);
   const around = [input.suffix ?? "", input.begin ?? "", ...(input.files ?? []).map(({ text }) => text)];
   const read = [...prompts as string[], ...around].reduce((sum, text) => sum + estimateTextTokens(text), 0);
   const written = choices.reduce((sum, { text }) => sum + estimateTextTokens(text), 0);
@@ -37,7 +40,7 @@ export function complete(
 }
 
 function completion(prompt: string, number: number, input: CompleteRequest): Completion {
-  const { maxOutputTokens = USUAL_TOKENS, stopSequences = [], echo, logprobs } = input;
+  const { maxOutputTokens = USUAL_TOKENS, stopSequences = [], echo } = input;
   const whole = textFor(prompt, number, input);
   const kept = firstWords(whole, maxOutputTokens);
   const stops = stopSequences.flatMap((stop) => {
@@ -52,7 +55,6 @@ function completion(prompt: string, number: number, input: CompleteRequest): Com
     finish: stopped
       ? { reason: "stop", stopSequence: stopped.stop }
       : { reason: kept.length < whole.length ? "length" : "stop" },
-    ...(logprobs !== undefined && { logprobs: logprobsOf(text, logprobs, echo ? 1 : 0) }),
   };
 }
 
@@ -86,9 +88,28 @@ function wordsIn(text: string): string[] {
   return text.match(/\s*\S+|\s+$/g) ?? [];
 }
 
+/** `unknown`: how many tokens of each completion have nothing before them. */
+function addLogprobs(choices: Completion[], count: number, unknown: number): void {
+  let all = 0;
+  for (const choice of choices) {
+    const tokens = wordsIn(choice.text);
+    all += tokens.length;
+    if (all > MOST_LOGPROBS) {
+      throw new GatewayError(
+        "invalid_request",
+        `The sandbox gives the probabilities of at most ${MOST_LOGPROBS} tokens`,
+        {
+          param: "logprobs",
+          tryNextTarget: true,
+        },
+      );
+    }
+    choice.logprobs = logprobsOf(tokens, count, unknown);
+  }
+}
+
 /** Every word as a token, and as likely as the others. `unknown`: how many have nothing before them. */
-function logprobsOf(text: string, count: number, unknown: number): TokenLogprobs {
-  const tokens = wordsIn(text);
+function logprobsOf(tokens: string[], count: number, unknown: number): TokenLogprobs {
   let length = 0;
   return {
     tokens,

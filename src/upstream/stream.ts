@@ -89,9 +89,14 @@ function forReader<K extends ModelOperation>(input: Input<K>): Input<K> {
     : input;
 }
 
-/** Only an echo needs the prompts. */
-function withoutPrompts({ files: _, prompts, suffix, ...rest }: Input<"complete">): Input<"complete"> {
-  return { ...rest, prompts: rest.echo ? prompts : prompts.map(() => ""), ...(suffix !== undefined && { suffix: "" }) };
+/** Only an echo needs the prompts. Whether there are files decides the form of the request, and so where its answer is cut. */
+function withoutPrompts({ files, prompts, suffix, ...rest }: Input<"complete">): Input<"complete"> {
+  return {
+    ...rest,
+    prompts: rest.echo ? prompts : prompts.map(() => ""),
+    ...(suffix !== undefined && { suffix: "" }),
+    ...(files && { files: files.slice(0, 1).map(() => ({ text: "" })) }),
+  };
 }
 
 /** The tool calls without their arguments. */

@@ -154,6 +154,9 @@ for (const version of MAJORS) {
         [{ prompt: 7 }, "prompt"],
         [{ n: 2, best_of: 1 }, "best_of"],
         [{ best_of: 2, stream: true }, "best_of"],
+        [{ prompt: new Array(2_048).fill("x"), n: 2 }, "n"],
+        [{ prompt: new Array(1_025).fill([1]), best_of: 2 }, "best_of"],
+        [{ prompt: "x".repeat(70_000), n: 128, echo: true }, "echo"],
         [{ max_tokens: -1 }, "max_tokens"],
         [{ logprobs: "many" }, "logprobs"],
       ] as const
@@ -188,6 +191,18 @@ for (const version of MAJORS) {
     assertEquals(streamed, whole.choices[0]!.text);
     assertStringIncludes(streamed, "def add(a, b):");
     assertStringIncludes(streamed, "print(add(1, 2))");
+  });
+
+  test("the sandbox gives no more probabilities than it has room for", async () => {
+    const client = newClient(version, newApp());
+    const asked = { model: "sandbox", echo: true, max_tokens: 0, logprobs: 5 };
+    const { choices: [choice] } = await client.completions.create({ ...asked, prompt: "x ".repeat(60_000) });
+    assertEquals(choice!.logprobs!.tokens!.length >= 60_000, true);
+    const error = await assertRejects(
+      () => client.completions.create({ ...asked, prompt: "x ".repeat(30_000), n: 3 }),
+      version.Sdk.BadRequestError,
+    ) as BadRequestError;
+    assertEquals(error.param, "logprobs");
   });
 
   test("a key that may not use the model is refused", async () => {

@@ -251,6 +251,31 @@ Deno.test("completions: several of one prompt are several calls where a server m
   assertEquals([refused.status, upstream.asked.length], [400, 4]);
 });
 
+Deno.test("completions: one request makes at most 128 calls, wherever a server makes one completion at a time", async () => {
+  for (const suffix of [undefined, "c"]) {
+    const upstream = fakeUpstream();
+    const app = newApp({ config: configFor("infill"), fetch: upstream.fetch });
+    const asked = { model: "coder", prompt: new Array(65).fill("a"), suffix, n: 2 };
+    const refused = await app.post("/oss/v1/completions", asked);
+    assertEquals([refused.status, upstream.asked.length], [400, 0]);
+  }
+});
+
+Deno.test("completions: a gap with other files ends at every mark of the family, streamed as well", async () => {
+  const body = { model: "coder", input_prefix: "a", input_suffix: "c", input_extra: [{ text: "let x;" }] };
+  for (const setup of ["plain", "suffix", "beta"] as const) {
+    for (const stream of [false, true]) {
+      const choice = { index: 0, text: " + b<|im_end|>c<|fim_middle|>d", finish_reason: "stop" };
+      const answer = { choices: [choice] };
+      const upstream = fakeUpstream(() => stream ? lines("sse", answer, "[DONE]") : Response.json(answer));
+      const app = newApp({ config: configFor(setup), fetch: upstream.fetch });
+      const text = await (await app.post("/oss/infill", { ...body, stream })).text();
+      assertStringIncludes(text, '"content":" + b"');
+      assertEquals([text.includes("|>c"), text.includes("|>d")], [false, false], setup);
+    }
+  }
+});
+
 Deno.test("completions: an echo is made by the gateway where the server makes none", async () => {
   for (const stream of [false, true]) {
     const upstream = fakeUpstream(() => ANSWERS.completions!(stream));
