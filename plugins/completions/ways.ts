@@ -15,7 +15,7 @@ const LONGEST_STOP = 256;
 export interface Place {
   target: Target;
   context: Context;
-  /** How its conversations are requested, if it has any. */
+  /** How the driver asks for conversations. Absent if it cannot. */
   chat?: UpstreamOperation<"generate">;
   isWire: boolean;
 }
