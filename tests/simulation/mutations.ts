@@ -72,7 +72,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a response that a request could not continue stays claimed",
     about: "recall",
     file: "src/state/threads.ts",
-    changes: [['await answers.ask("delete", store.delete(key))', "await Promise.resolve()"]],
+    changes: [['await answers.ask("delete", store.delete(own, key))', "await Promise.resolve()"]],
   },
   {
     name: "the latest turn of a stored conversation is forgotten",

@@ -20,6 +20,13 @@ Deno.test("bugs on purpose are at least ten, in failover, billing, recall, conti
   );
 });
 
+Deno.test("each bug on purpose changes a text that the source has once", async () => {
+  for (const { name, file, changes } of MUTATIONS) {
+    const source = await Deno.readTextFile(new URL(`../../${file}`, import.meta.url));
+    for (const [from] of changes) assertEquals(source.split(from).length, 2, `${name}: ${from}`);
+  }
+});
+
 Deno.test(`the search finds bugs on purpose within ${MOST_SCHEDULES} schedules (${COUNT} of ${MUTATIONS.length}, LANEWAY_SAMPLE=${TODAY})`, async () => {
   const source = await MutatedSource.open();
   try {
