@@ -1,8 +1,10 @@
 /** Conversations that are to be shortened: how clients of this wire ask for it, and what they get and give back. */
 import type { CompactionRequest } from "../../src/canonical/compaction.ts";
+import type { AppliedEdit } from "../../src/canonical/editing.ts";
 import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { asList, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
@@ -85,4 +87,21 @@ export function serializeSummary({ text, data }: { text: string; data: string })
 
 export function isSummary(block: JsonObject): boolean {
   return block.type === TYPE;
+}
+
+/** The field of an answer that reports which parts of the conversation were cleared. Empty if no edits were wanted. */
+export function serializeEdits({ edits }: Pick<Exchange, "edits">): JsonObject {
+  if (!edits?.asked) return {};
+  const applied = edits.applied.map(({ kind, type, count, inputTokens }) => ({
+    type,
+    [kind === "thinking" ? "cleared_thinking_turns" : "cleared_tool_uses"]: count,
+    cleared_input_tokens: inputTokens,
+  }));
+  return { context_management: { applied_edits: applied } };
+}
+
+/** The count of the conversation before its edits, which an answer to a count reports too. */
+export function serializeOriginal(inputTokens: number, applied: readonly AppliedEdit[]): JsonObject {
+  const cleared = applied.reduce((sum, edit) => sum + edit.inputTokens, 0);
+  return { context_management: { original_input_tokens: inputTokens + cleared } };
 }

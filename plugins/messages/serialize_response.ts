@@ -3,6 +3,7 @@ import { type GenerateResponse, isCut, type OutputPart, type ToolCallPart } from
 import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeEdits } from "./compaction.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
 import { isSpoken } from "./hosted_blocks.ts";
@@ -34,6 +35,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...serializeFinish(output.finish),
     usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
     ...safeguardResults(exchange.wire.body),
+    ...(exchange.edits && serializeEdits(exchange)),
     ...extra,
   };
 }

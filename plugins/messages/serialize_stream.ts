@@ -5,7 +5,7 @@ import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
-import { isSummary } from "./compaction.ts";
+import { isSummary, serializeEdits } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
@@ -102,11 +102,13 @@ class EventWriter implements StreamWriter<GenerateEvent> {
       emit(frame("content_block_start", { index: 0, content_block: { type: "text", text: "" } }));
       emit(frame("content_block_stop", { index: 0 }));
     }
-    const { usage, ...extra } = fieldsFor(WIRE, event.extra);
+    const { usage, context_management, ...extra } = fieldsFor(WIRE, event.extra);
     const results = safeguardResults(this.#exchange.wire.body);
     emit(frame("message_delta", {
       delta: { ...serializeFinish(event.finish), ...results, ...extra },
       usage: serializeUsage(event.usage, asObject(usage)),
+      ...(this.#exchange.edits && serializeEdits(this.#exchange)),
+      ...(context_management !== undefined && { context_management }),
     }));
     emit(frame("message_stop", {}));
   }
