@@ -4,7 +4,6 @@ import type { AppliedEdit } from "../../src/canonical/editing.ts";
 import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { asList, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
-import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
@@ -89,15 +88,14 @@ export function isSummary(block: JsonObject): boolean {
   return block.type === TYPE;
 }
 
-/** The field of an answer that reports which parts of the conversation were cleared. Empty if no edits were wanted. */
-export function serializeEdits({ edits }: Pick<Exchange, "edits">): JsonObject {
-  if (!edits?.asked) return {};
-  const applied = edits.applied.map(({ kind, type, count, inputTokens }) => ({
+/** The field of an answer that reports which parts of the conversation were cleared. */
+export function serializeEdits(applied: readonly AppliedEdit[]): JsonObject {
+  const edits = applied.map(({ kind, type, count, inputTokens }) => ({
     type,
     [kind === "thinking" ? "cleared_thinking_turns" : "cleared_tool_uses"]: count,
     cleared_input_tokens: inputTokens,
   }));
-  return { context_management: { applied_edits: applied } };
+  return { context_management: { applied_edits: edits } };
 }
 
 /** The count of the conversation before its edits, which an answer to a count reports too. */

@@ -45,8 +45,15 @@ function readEdit(edit: JsonObject, index: number, note: Note): Edit {
   const path = `${FIELD}.edits.${index}.${type}`;
   const thinking = THINKING.test(type);
   const known = thinking ? ["type", "keep"] : TOOL_USES_KEYS;
-  for (const key of Object.keys(edit)) if (!known.includes(key)) note(`dropped ${FIELD}.edits.${key}`);
+  noteOthers(edit, known, "", note);
+  for (const key of AMOUNTS) if (isJsonObject(edit[key])) noteOthers(edit[key], ["type", "value"], `${key}.`, note);
   return thinking ? readThinking(type, edit, path) : readToolUses(type, edit, path);
+}
+
+const AMOUNTS = ["trigger", "keep", "clear_at_least"];
+
+function noteOthers(given: JsonObject, known: readonly string[], path: string, note: Note): void {
+  for (const key of Object.keys(given)) if (!known.includes(key)) note(`dropped ${FIELD}.edits.${path}${key}`);
 }
 
 const TOOL_USES_KEYS = ["type", "trigger", "keep", "clear_at_least", "exclude_tools", "clear_tool_inputs"];

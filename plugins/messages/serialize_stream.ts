@@ -5,12 +5,12 @@ import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
-import { isSummary, serializeEdits } from "./compaction.ts";
+import { isSummary } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { inputOf, serializeCall } from "./hosted_blocks.ts";
-import { isSpeakable, safeguardResults } from "./serialize_response.ts";
+import { isSpeakable, reportsOf } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -102,13 +102,12 @@ class EventWriter implements StreamWriter<GenerateEvent> {
       emit(frame("content_block_start", { index: 0, content_block: { type: "text", text: "" } }));
       emit(frame("content_block_stop", { index: 0 }));
     }
-    const { usage, context_management, ...extra } = fieldsFor(WIRE, event.extra);
-    const results = safeguardResults(this.#exchange.wire.body);
+    const { usage, ...extra } = fieldsFor(WIRE, event.extra);
+    const { context_management: edits, ...fields } = { ...reportsOf(this.#exchange), ...extra };
     emit(frame("message_delta", {
-      delta: { ...serializeFinish(event.finish), ...results, ...extra },
+      delta: { ...serializeFinish(event.finish), ...fields },
       usage: serializeUsage(event.usage, asObject(usage)),
-      ...(this.#exchange.edits && serializeEdits(this.#exchange)),
-      ...(context_management !== undefined && { context_management }),
+      ...(edits !== undefined && { context_management: edits }),
     }));
     emit(frame("message_stop", {}));
   }

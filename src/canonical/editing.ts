@@ -23,7 +23,7 @@ export interface ClearToolUses {
 export interface ClearThinking {
   kind: "thinking";
   type: string;
-  /** Of how many of the latest turns with reasoning it stays. */
+  /** How many of the latest turns with reasoning keep it. */
   keep: number | "all";
 }
 
