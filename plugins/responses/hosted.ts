@@ -13,6 +13,7 @@ import type {
   Location,
   RemoteTool,
   ToolFilter,
+  ToolSearchCall,
 } from "../../src/canonical/hosted.ts";
 import { UNNUMBERED } from "../../src/canonical/hosted.ts";
 import {
@@ -43,6 +44,7 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
       ...((size === "low" || size === "medium" || size === "high") && { size }),
     };
   }
+  if (type === "tool_search" && tool.execution !== "client") return { kind: "tool-search", method: "bm25" };
   return type === "mcp" ? remoteWork(tool) : undefined;
 }
 
@@ -117,7 +119,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|mcp|mcpl|mcpr)_/;
+const PREFIX = /^(ws|mcp|mcpl|mcpr|tsc|tso)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -201,14 +203,19 @@ export function parseApproval(item: JsonObject): HostedApproval | undefined {
 
 // Answers
 
-/** The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found. */
-export function serializeHosted(part: HostedPart, sources: boolean): JsonObject {
+/**
+ * The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found.
+ * `define`: the definitions of the request's tools of these names.
+ */
+export function serializeHosted(part: HostedPart, sources: boolean, define: Define = nameOnly): JsonObject {
   const own = fieldsFor(WIRE, part.extra);
   if (Object.keys(own).length > 0) return own;
   const { id: bare, call, result, awaitsApproval, wasApproved } = part;
   const failed = result?.kind === "error";
   const status = result === undefined ? "in_progress" : failed ? "failed" : "completed";
   switch (call.kind) {
+    case "tool-search":
+      return serializeToolSearch(bare, call, result, define);
     case "web-search":
     case "web-fetch":
     case "find-in-page": {
@@ -237,8 +244,35 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
   }
 }
 
+export type Define = (names: readonly string[]) => JsonObject[];
+
+const nameOnly: Define = (names) => names.map((name) => ({ type: "function", name }));
+
+/** A search and the tools that it found are two items. */
+function serializeToolSearch(
+  bare: string,
+  { query, limit }: ToolSearchCall,
+  result: HostedResult | undefined,
+  define: Define,
+): JsonObject {
+  const place = { call_id: null, execution: "server" };
+  if (!result) {
+    const asked = { query, ...present("limit", limit) };
+    return { type: "tool_search_call", id: `tsc_${bare}`, ...place, arguments: asked, status: "completed" };
+  }
+  const isFound = result.kind === "found";
+  const tools = isFound ? define(result.tools) : [];
+  return {
+    type: "tool_search_output",
+    id: `tso_${bare}`,
+    ...place,
+    tools,
+    status: isFound ? "completed" : "incomplete",
+  };
+}
+
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "tool-search" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {

@@ -9,10 +9,13 @@ type ItemEvent = [type: string, fields: JsonObject];
 export function beginHosted(part: HostedPart, output_index: number, sources: boolean): ItemEvent[] {
   const item = serializeHosted(part, sources);
   const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];
-  if (part.awaitsApproval) return [added(item), ["response.output_item.done", { output_index, item }]];
+  const { call } = part;
+  if (part.awaitsApproval || call.kind === "tool-search") {
+    return [added(item), ["response.output_item.done", { output_index, item }]];
+  }
   const place = { output_index, item_id: item.id };
   const begun: ItemEvent = [`response.${item.type}.in_progress`, place];
-  switch (part.call.kind) {
+  switch (call.kind) {
     case "web-search":
     case "web-fetch":
     case "find-in-page":
@@ -20,7 +23,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
     case "mcp-list":
       return [added({ ...item, tools: [] }), begun];
     case "mcp": {
-      const { input } = part.call;
+      const { input } = call;
       return [
         added({ ...item, arguments: "" }),
         begun,
@@ -29,7 +32,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
       ];
     }
     default:
-      return part.call satisfies never;
+      return call satisfies never;
   }
 }
 

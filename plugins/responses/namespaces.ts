@@ -2,7 +2,7 @@
  * Tools that stand in a namespace, for upstreams that know no such thing: each is spoken under one flat name, and the model's
  * call of it is turned back into the name and its namespace.
  */
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 
 export interface ToolName {
   name: string;
@@ -61,6 +61,21 @@ function namespacesIn(offered: readonly Record<string, unknown>[]): Namespaces {
     isFlattened: (tool) => flat.has(keyOf(tool)),
     split: (name) => tools.get(name) ?? { name },
   };
+}
+
+/** The definitions of the request's tools that an upstream knows under these names, each in its namespace. */
+export function definitionsIn(body: unknown, names: readonly string[]): JsonObject[] {
+  const wanted = new Set(names);
+  const { flatten } = namespacesOf(body);
+  return offeredTools(body).flatMap((tool): JsonObject[] => {
+    const { type, name, tools: inner } = tool as JsonObject;
+    if (type !== "namespace") return typeof name === "string" && wanted.delete(name) ? [tool as JsonObject] : [];
+    if (typeof name !== "string") return [];
+    const own = asObjects(inner).filter((one) =>
+      typeof one.name === "string" && wanted.delete(flatten({ namespace: name, name: one.name }))
+    );
+    return own.length > 0 ? [{ ...tool as JsonObject, tools: own }] : [];
+  });
 }
 
 function offeredTools(body: unknown): Record<string, unknown>[] {

@@ -17,10 +17,10 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import { includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
+import { type Define, includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
-import { type Namespaces, namespacesOf } from "./namespaces.ts";
+import { definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";
 import { SEARCH, searchesItself, serializeSearch } from "./tool_search.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -76,8 +76,9 @@ function serializeParts({ content, finish }: GenerateResponse, facts: Facts, con
   for (const part of content) if (part.type === "hosted") steps.set(part.id, part);
   const output: JsonObject[] = [];
   for (const [index, one] of content.entries()) {
-    const part = one.type === "hosted" ? steps.get(one.id) : one;
-    if (one.type === "hosted") steps.delete(one.id);
+    const isStep = one.type === "hosted" && one.call.kind !== "tool-search";
+    const part = isStep ? steps.get(one.id) : one;
+    if (isStep) steps.delete(one.id);
     const written = part && spoken(part, speech);
     if (!written) continue;
     const item = serializeItem(written, partId(facts.id, part, index), speech);
@@ -189,6 +190,8 @@ export interface Speech extends Context {
   searches: boolean;
   /** Whether the client wants to see what a search found. */
   showsSources: boolean;
+  /** The definitions of tools that a search has found. */
+  define: Define;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
 }
@@ -203,6 +206,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
     stored,
     searches: searchesItself(body),
     showsSources: includesSources(body),
+    define: (names) => definitionsIn(body, names),
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -244,7 +248,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
         status: "completed",
       };
     case "hosted":
-      return serializeHosted(part, speech.showsSources);
+      return serializeHosted(part, speech.showsSources, speech.define);
     case "opaque": {
       const { fields } = part.extra;
       return { id, ...fields, ...(typeof fields.id !== "string" && { id }) };

@@ -114,8 +114,9 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   /** A step's call and its result are one item. */
   #writeStep(part: HostedPart, emit: Emit<Frame>): void {
-    const { showsSources } = this.#speech;
-    const item = serializeHosted(part, showsSources);
+    const { showsSources, define } = this.#speech;
+    const item = serializeHosted(part, showsSources, define);
+    if (part.call.kind === "tool-search") return this.#writeSearch(item, emit);
     let at = this.#running.get(part.id);
     if (at === undefined) {
       at = this.#output.push(item) - 1;
@@ -125,6 +126,13 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#running.delete(part.id);
     this.#output[at] = item;
     this.#emitAll(endHosted(part, item, at), emit);
+  }
+
+  /** Both items of a search for tools are done when they are sent. */
+  #writeSearch(item: JsonObject, emit: Emit<Frame>): void {
+    const output_index = this.#output.push(item) - 1;
+    const place = { output_index, item };
+    this.#emitAll([["response.output_item.added", place], ["response.output_item.done", place]], emit);
   }
 
   #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {

@@ -1,6 +1,6 @@
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
-import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
+import type { HostedCall, HostedResult, HostedWork, SearchHit, ToolSearchCall } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -11,8 +11,10 @@ import { transformed } from "../transforms/apply.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
+import { withFound, withoutHiding } from "../transforms/offered_tools.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
+import { runSliced } from "../util/sliced_work.ts";
 import { streamedAnswer } from "./answer.ts";
 import { billSearch, isUnpaid } from "./billing.ts";
 import { FACT } from "./facts.ts";
@@ -36,7 +38,9 @@ export const HOSTED_TOOLS: Stage<"generate"> = {
   needs: FACT.hostedTools,
   request(inference) {
     const chosen = chooseTools(inference);
-    return chosen ? { ...inference, ...chosen } : inference;
+    const isSearched = chosen?.input.tools?.some(isToolSearch);
+    if (isSearched) return { ...inference, ...chosen, input: withFoundTools(chosen!.input) };
+    return { ...inference, ...chosen, input: withoutSearch(chosen?.input ?? inference.input, inference) };
   },
   around: (inference, ask) =>
     inference.hosted ? streamedAnswer(hostedAnswer(inference.hosted, inference, ask)) : ask(inference),
@@ -59,6 +63,26 @@ function chooseTools(
   }
   const chosen = withOwnTools(protocol, input, own, beside, context);
   return compaction?.when === "now" ? { ...chosen, hosted: withNothingBefore(chosen.hosted) } : chosen;
+}
+
+function isToolSearch(tool: Tool): boolean {
+  return isHosted(tool) && tool.work.kind === "tool-search";
+}
+
+/** Tools that were found earlier can still be called: the conversation says which ones. */
+function withFoundTools(input: Input<"generate">): Input<"generate"> {
+  const found = stepsIn(input.messages).flatMap(({ result }) => result?.kind === "found" ? result.tools : []);
+  return found.length === 0 ? input : { ...input, tools: withFound(input.tools ?? [], found) };
+}
+
+/** Tools that nobody would find are shown. */
+function withoutSearch(
+  input: Input<"generate">,
+  { plan: { targets }, context }: Inference<"generate">,
+): Input<"generate"> {
+  const search = input.tools?.find(isToolSearch) as RunnableTool | undefined;
+  const isNative = search && targets.every((where) => runsAt(search, where, context));
+  return search && !isNative ? { ...input, tools: withoutHiding(input.tools!) } : input;
 }
 
 /** The most remote servers of one request. All are asked for their tools at once. */
@@ -217,6 +241,7 @@ function runRounds(
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
+      if (call.kind === "tool-search") return await searchedTools(call, asked, AbortSignal.any([signal, stop]));
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
       const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
@@ -227,6 +252,11 @@ function runRounds(
   });
   // Numbers in brackets are no citations if the answer follows a schema.
   return request.outputSchema ? answer : transformed(answer, citing(hits), signal);
+}
+
+async function searchedTools(call: ToolSearchCall, { tools = [] }: Input<"generate">, signal: AbortSignal) {
+  const { searchTools } = await import("../hosted/tool_search.ts");
+  return await runSliced(searchTools(call, tools), signal);
 }
 
 function hitsIn(messages: readonly Message[]): Map<number, SearchHit> {
