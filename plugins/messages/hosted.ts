@@ -39,7 +39,10 @@ export function workOf(tool: WireTool): HostedWork | undefined {
     return { kind: "web-search", opensPages: false, ...shared, ...present("location", location) };
   }
   const search = TOOL_SEARCH.exec(tool.type ?? "");
-  if (search) return { kind: "tool-search", method: search[1] as ToolSearchWork["method"] };
+  if (search) {
+    const unknown = Object.keys(fields).filter((key) => !["type", "name", "allowed_callers"].includes(key));
+    return { kind: "tool-search", method: search[1] as ToolSearchWork["method"], unknown };
+  }
   if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
     return { kind: "web-fetch", ...shared, ...present("maxTokens", asCount(fields.max_content_tokens)) };
   }

@@ -44,7 +44,10 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
       ...((size === "low" || size === "medium" || size === "high") && { size }),
     };
   }
-  if (type === "tool_search" && tool.execution !== "client") return { kind: "tool-search", method: "bm25" };
+  if (type === "tool_search" && tool.execution !== "client") {
+    const unknown = Object.keys(tool).filter((key) => key !== "type" && key !== "execution");
+    return { kind: "tool-search", method: "bm25", unknown };
+  }
   return type === "mcp" ? remoteWork(tool) : undefined;
 }
 

@@ -2,7 +2,7 @@
  * Tools that stand in a namespace, for upstreams that know no such thing: each is spoken under one flat name, and the model's
  * call of it is turned back into the name and its namespace.
  */
-import { asObjects, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 
 export interface ToolName {
   name: string;
@@ -63,18 +63,21 @@ function namespacesIn(offered: readonly Record<string, unknown>[]): Namespaces {
   };
 }
 
-/** The definitions of the request's tools that an upstream knows under these names, each in its namespace. */
-export function definitionsIn(body: unknown, names: readonly string[]): JsonObject[] {
+/** The definitions of those of the tools that an upstream knows under these names, each in its namespace. */
+export function definitionsIn(
+  tools: JsonValue | undefined,
+  names: readonly string[],
+  { flatten }: Namespaces,
+): JsonObject[] {
   const wanted = new Set(names);
-  const { flatten } = namespacesOf(body);
-  return offeredTools(body).flatMap((tool): JsonObject[] => {
-    const { type, name, tools: inner } = tool as JsonObject;
-    if (type !== "namespace") return typeof name === "string" && wanted.delete(name) ? [tool as JsonObject] : [];
+  return asObjects(tools).flatMap((tool): JsonObject[] => {
+    const { type, name, tools: inner } = tool;
     if (typeof name !== "string") return [];
+    if (type !== "namespace") return wanted.delete(name) ? [tool] : [];
     const own = asObjects(inner).filter((one) =>
       typeof one.name === "string" && wanted.delete(flatten({ namespace: name, name: one.name }))
     );
-    return own.length > 0 ? [{ ...tool as JsonObject, tools: own }] : [];
+    return own.length > 0 ? [{ ...tool, tools: own }] : [];
   });
 }
 

@@ -199,14 +199,17 @@ export interface Speech extends Context {
 export function speechFor({ body, stored }: Facts, context: Context): Speech {
   const reasoning = asObject(asObject(body).reasoning);
   const { clientWire, note } = context;
+  const namespaces = namespacesOf(body);
+  // The tools alone: an answer may not hold the conversation.
+  const { tools } = asObject(body);
   return {
     clientWire,
     note,
-    namespaces: namespacesOf(body),
+    namespaces,
     stored,
     searches: searchesItself(body),
     showsSources: includesSources(body),
-    define: (names) => definitionsIn(body, names),
+    define: (names) => definitionsIn(tools, names, namespaces),
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }

@@ -34,6 +34,8 @@ export interface ToolSearchWork {
   kind: "tool-search";
   /** By a regular expression, or by the words of a question. */
   method: "regex" | "bm25";
+  /** Fields of the tool that only its own vendor understands. */
+  unknown?: readonly string[];
   maxUses?: undefined;
 }
 

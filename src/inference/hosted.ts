@@ -38,8 +38,13 @@ export const HOSTED_TOOLS: Stage<"generate"> = {
   needs: FACT.hostedTools,
   request(inference) {
     const chosen = chooseTools(inference);
-    const isSearched = chosen?.input.tools?.some(isToolSearch);
-    if (isSearched) return { ...inference, ...chosen, input: withFoundTools(chosen!.input) };
+    const searches = chosen?.input.tools?.filter(isToolSearch) ?? [];
+    for (const { work } of searches) {
+      for (const field of work.kind === "tool-search" ? work.unknown ?? [] : []) {
+        inference.note(`dropped tools.${field}`);
+      }
+    }
+    if (searches.length > 0) return { ...inference, ...chosen, input: withFoundTools(chosen!.input) };
     return { ...inference, ...chosen, input: withoutSearch(chosen?.input ?? inference.input, inference) };
   },
   around: (inference, ask) =>
@@ -65,7 +70,7 @@ function chooseTools(
   return compaction?.when === "now" ? { ...chosen, hosted: withNothingBefore(chosen.hosted) } : chosen;
 }
 
-function isToolSearch(tool: Tool): boolean {
+function isToolSearch(tool: Tool): tool is RunnableTool {
   return isHosted(tool) && tool.work.kind === "tool-search";
 }
 
@@ -80,7 +85,7 @@ function withoutSearch(
   input: Input<"generate">,
   { plan: { targets }, context }: Inference<"generate">,
 ): Input<"generate"> {
-  const search = input.tools?.find(isToolSearch) as RunnableTool | undefined;
+  const search = input.tools?.find(isToolSearch);
   const isNative = search && targets.every((where) => runsAt(search, where, context));
   return search && !isNative ? { ...input, tools: withoutHiding(input.tools!) } : input;
 }
