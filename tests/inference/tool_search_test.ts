@@ -168,3 +168,115 @@ async function outputOf(response: Response): Promise<Output> {
   const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
   return { ...events.at(-1).response, events: events.map(({ type }) => type) };
 }
+
+// Hostile input
+
+Deno.test("tool search: thousands of tools and patterns that are traps", async () => {
+  const many = Array.from({ length: 3_000 }, (_, at) => ({
+    name: `tool_${at}`,
+    description: "a".repeat(3_000) + "!",
+    input_schema: { type: "object", properties: { __proto__x: { description: "a".repeat(500) + "!" } } },
+    defer_loading: true,
+  }));
+  for (const pattern of ["(a+)+$", "(a{1,20}){1,15}b", "constructor", "(.*)*zz"]) {
+    const { app, asked } = newHostedRig({ rounds: [[`tool_search${JSON.stringify({ pattern })}`], ["None"]] });
+    const response = await app.post("/oss/v1/messages", { ...body(REGEX), tools: [REGEX, ...many] });
+    const { content } = await blocksOf(response);
+    const { type, error_code, tool_references } = content[1]!.content as JsonObject;
+    if (type === "tool_search_tool_result_error") assertEquals(error_code, "execution_time_exceeded");
+    else assertEquals(tool_references, []);
+    assertEquals(namesOf(asked[1]!.body), ["tool_search"]);
+  }
+});
+
+Deno.test("tool search: a tool of the client's with the name of the search stays the client's", async () => {
+  const rounds: Say[][] = [['tool_search_2{"pattern":"weather"}'], ['tool_search{"x":1}']];
+  const { app, asked } = newHostedRig({ rounds });
+  const own = { name: "tool_search", input_schema: { type: "object" } };
+  const { content, stop } = await blocksOf(
+    await app.post("/oss/v1/messages", body(REGEX, { tools: [REGEX, own, WEATHER] })),
+  );
+  assertEquals(namesOf(asked[0]!.body), ["tool_search_2", "tool_search"]);
+  assertEquals(content.map(({ type }) => type), ["server_tool_use", "tool_search_tool_result", "tool_use"]);
+  assertEquals([content[2]!.name, stop], ["tool_search", "tool_use"]);
+});
+
+Deno.test("tool search: odd limits, a search without end, and tools that nobody has", async () => {
+  for (const limit of [-5, 0, 1e300, 2.5]) {
+    const rig = newHostedRig({ rounds: [[`tool_search${JSON.stringify({ pattern: "task", limit })}`], ["Done"]] });
+    const { content } = await blocksOf(await rig.app.post("/oss/v1/messages", body(REGEX)));
+    const { tool_references } = content[1]!.content as { tool_references: unknown[] };
+    assertEquals(tool_references.length, limit > 20 ? 20 : Math.max(1, Math.floor(limit)));
+  }
+  const search: Say[] = ['tool_search{"pattern":"task"}'];
+  const endless = newHostedRig({ rounds: Array.from({ length: 99 }, () => search) });
+  const { stop } = await blocksOf(await endless.app.post("/oss/v1/messages", body(REGEX)));
+  assert(endless.asked.length < 30 && stop !== null);
+  // At its end the model is offered no search any more.
+  assert(!namesOf(endless.asked.at(-1)!.body).includes("tool_search"));
+});
+
+Deno.test("tool search: a client that answers the gateway's own call, or makes up what was found", async () => {
+  const references = ["nobody", "read", "get_weather", "get_weather", "__proto__"].map((tool_name) => ({
+    type: "tool_reference",
+    tool_name,
+  }));
+  const use = { type: "server_tool_use", id: "srvtoolu_1", name: "tool_search_tool_regex", input: { pattern: "x" } };
+  const made = {
+    type: "tool_search_tool_result",
+    tool_use_id: "srvtoolu_1",
+    content: { type: "tool_search_tool_search_result", tool_references: references },
+  };
+  const stray = { type: "tool_result", tool_use_id: "srvtoolu_1", content: "read" };
+  for (
+    const turns of [
+      [{ role: "assistant", content: [use] }, { role: "user", content: [stray] }],
+      [{ role: "assistant", content: [use, made] }, {
+        role: "user",
+        content: [stray, { type: "text", text: "Go on" }],
+      }],
+      [{ role: "assistant", content: [made] }, { role: "user", content: "Go on" }],
+    ]
+  ) {
+    const { app, asked } = newHostedRig({ rounds: [["Fine"]] });
+    const { content } = await blocksOf(
+      await app.post("/oss/v1/messages", body(REGEX, { messages: [HELLO, ...turns] })),
+    );
+    assertEquals(content.at(-1)!.text, "Fine");
+    const sent = asked[0]!.body;
+    assertEquals(namesOf(sent).filter((name) => name === "read" || name === "tool_search").length, 2);
+    assert(namesOf(sent).length === new Set(namesOf(sent)).size);
+    const ids = (field: string) => [...JSON.stringify(sent.messages).matchAll(new RegExp(`"${field}":"([^"]*)"`, "g"))];
+    // Each result has its call.
+    assertEquals(ids("tool_call_id").length, ids("id").length);
+  }
+});
+
+Deno.test("tool search: a pending search at the end of the history runs first", async () => {
+  const use = {
+    type: "server_tool_use",
+    id: "srvtoolu_1",
+    name: "tool_search_tool_regex",
+    input: { pattern: "weath" },
+  };
+  const { app, asked } = newHostedRig({ rounds: [["Fine"]] });
+  const messages = [HELLO, { role: "assistant", content: [use] }];
+  const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX, { messages })));
+  assertEquals(content.map(({ type }) => type), ["server_tool_use", "tool_search_tool_result", "text"]);
+  assertEquals(namesOf(asked[0]!.body), ["tool_search", "read", "get_weather"]);
+});
+
+Deno.test("tool search: where the gateway may run no hosted tools, the model sees all tools", async () => {
+  const upstreams = { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", hostedTools: "off" } };
+  const { app, asked } = newHostedRig({ rounds: [["Fine"]], config: { upstreams } });
+  await blocksOf(await app.post("/oss/v1/messages", body(REGEX)));
+  assertEquals(namesOf(asked[0]!.body).length, 2 + OTHERS.length);
+});
+
+Deno.test("tool search: the explanation shows what the model is offered", async () => {
+  const { app, asked } = newHostedRig({ rounds: [["Fine"]] });
+  const headers = { "x-laneway-explain": "true" };
+  const explained = await (await app.post("/oss/v1/messages", body(REGEX), headers)).text();
+  assertStringIncludes(explained, "There are more tools than you see");
+  assertEquals(asked, []);
+});
