@@ -13,7 +13,6 @@ import type {
   Location,
   RemoteTool,
   ToolFilter,
-  ToolSearchCall,
 } from "../../src/canonical/hosted.ts";
 import { UNNUMBERED } from "../../src/canonical/hosted.ts";
 import {
@@ -26,6 +25,7 @@ import {
   present,
   presentText,
 } from "../../src/canonical/json.ts";
+import { type Define, nameOnly, serializeToolSearch } from "./namespaces.ts";
 import { WIRE } from "./wire.ts";
 
 /** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
@@ -245,33 +245,6 @@ export function serializeHosted(part: HostedPart, sources: boolean, define: Defi
     default:
       return call satisfies never;
   }
-}
-
-export type Define = (names: readonly string[]) => JsonObject[];
-
-const nameOnly: Define = (names) => names.map((name) => ({ type: "function", name }));
-
-/** A search and the tools that it found are two items. */
-function serializeToolSearch(
-  bare: string,
-  { query, limit }: ToolSearchCall,
-  result: HostedResult | undefined,
-  define: Define,
-): JsonObject {
-  const place = { call_id: null, execution: "server" };
-  if (!result) {
-    const asked = { query, ...present("limit", limit) };
-    return { type: "tool_search_call", id: `tsc_${bare}`, ...place, arguments: asked, status: "completed" };
-  }
-  const isFound = result.kind === "found";
-  const tools = isFound ? define(result.tools) : [];
-  return {
-    type: "tool_search_output",
-    id: `tso_${bare}`,
-    ...place,
-    tools,
-    status: isFound ? "completed" : "incomplete",
-  };
 }
 
 function actionOf(

@@ -5,14 +5,20 @@ import { serializeHosted } from "./hosted.ts";
 
 type ItemEvent = [type: string, fields: JsonObject];
 
+/** The events of an item that is done when it is sent. */
+export function wholeItem(item: JsonObject, output_index: number): ItemEvent[] {
+  return [
+    ["response.output_item.added", { output_index, item }],
+    ["response.output_item.done", { output_index, item }],
+  ];
+}
+
 /** The events that begin a step: its item, without what only its end can say. */
 export function beginHosted(part: HostedPart, output_index: number, sources: boolean): ItemEvent[] {
   const item = serializeHosted(part, sources);
   const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];
   const { call } = part;
-  if (part.awaitsApproval || call.kind === "tool-search") {
-    return [added(item), ["response.output_item.done", { output_index, item }]];
-  }
+  if (part.awaitsApproval || call.kind === "tool-search") return wholeItem(item, output_index);
   const place = { output_index, item_id: item.id };
   const begun: ItemEvent = [`response.${item.type}.in_progress`, place];
   switch (call.kind) {

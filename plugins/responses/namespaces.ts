@@ -2,7 +2,8 @@
  * Tools that stand in a namespace, for upstreams that know no such thing: each is spoken under one flat name, and the model's
  * call of it is turned back into the name and its namespace.
  */
-import { asObjects, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { HostedResult, ToolSearchCall } from "../../src/canonical/hosted.ts";
+import { asObjects, isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 
 export interface ToolName {
   name: string;
@@ -112,4 +113,34 @@ function unique(name: string, taken: ReadonlySet<string>, counts: Map<string, nu
   }
   counts.set(name, number);
   return candidate;
+}
+
+// Tools that a search has found
+
+/** Gives the definitions of the tools of these names. */
+export type Define = (names: readonly string[]) => JsonObject[];
+
+export const nameOnly: Define = (names) => names.map((name) => ({ type: "function", name }));
+
+/** A search and the tools that it found are two items. */
+export function serializeToolSearch(
+  bare: string,
+  { query, limit }: ToolSearchCall,
+  result: HostedResult | undefined,
+  define: Define,
+): JsonObject {
+  const place = { call_id: null, execution: "server" };
+  if (!result) {
+    const asked = { query, ...present("limit", limit) };
+    return { type: "tool_search_call", id: `tsc_${bare}`, ...place, arguments: asked, status: "completed" };
+  }
+  const isFound = result.kind === "found";
+  const tools = isFound ? define(result.tools) : [];
+  return {
+    type: "tool_search_output",
+    id: `tso_${bare}`,
+    ...place,
+    tools,
+    status: isFound ? "completed" : "incomplete",
+  };
 }

@@ -17,11 +17,12 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import { type Define, includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
+import { includesSources, serializeHosted } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
-import { definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";
+import { type Define, definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";
 import { SEARCH, searchesItself, serializeSearch } from "./tool_search.ts";
+import { echoTool } from "./tools.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -167,13 +168,6 @@ export const RESPONSE_KEYS: ReadonlySet<string> = new Set([
   "output_text",
 ]);
 
-/** The schema requires these keys of a function. */
-function echoTool(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool) || tool.type !== "function") return withoutCredentials(tool);
-  const { description, parameters, strict } = tool;
-  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
-}
-
 function formatIn(text: JsonObject): JsonObject {
   const format = isJsonObject(text.format) ? text.format : { type: "text" };
   const { description, strict } = format;
@@ -200,8 +194,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
   const reasoning = asObject(asObject(body).reasoning);
   const { clientWire, note } = context;
   const namespaces = namespacesOf(body);
-  // The tools alone: an answer may not hold the conversation.
-  const { tools } = asObject(body);
+  const { tools } = asObject(body); // alone: an answer may not hold the conversation
   return {
     clientWire,
     note,

@@ -14,7 +14,7 @@ import type { GatewayError } from "../../src/errors.ts";
 import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeHosted } from "./hosted.ts";
-import { beginHosted, endHosted } from "./hosted_events.ts";
+import { beginHosted, endHosted, wholeItem } from "./hosted_events.ts";
 import { partId } from "./item_ids.ts";
 import {
   factsOf,
@@ -116,7 +116,9 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #writeStep(part: HostedPart, emit: Emit<Frame>): void {
     const { showsSources, define } = this.#speech;
     const item = serializeHosted(part, showsSources, define);
-    if (part.call.kind === "tool-search") return this.#writeSearch(item, emit);
+    if (part.call.kind === "tool-search") {
+      return this.#emitAll(wholeItem(item, this.#output.push(item) - 1), emit);
+    }
     let at = this.#running.get(part.id);
     if (at === undefined) {
       at = this.#output.push(item) - 1;
@@ -126,13 +128,6 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#running.delete(part.id);
     this.#output[at] = item;
     this.#emitAll(endHosted(part, item, at), emit);
-  }
-
-  /** Both items of a search for tools are done when they are sent. */
-  #writeSearch(item: JsonObject, emit: Emit<Frame>): void {
-    const output_index = this.#output.push(item) - 1;
-    const place = { output_index, item };
-    this.#emitAll([["response.output_item.added", place], ["response.output_item.done", place]], emit);
   }
 
   #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {

@@ -46,7 +46,7 @@ function* byPattern(query: string, tools: readonly FunctionTool[], most: number)
   return found;
 }
 
-/** What may be searched of a tool: its name, its description, and its arguments with theirs. */
+/** The searched texts of a tool: its name, its description, and its arguments with theirs. */
 function textsOf({ name, description = "", parameters }: FunctionTool): string[] {
   const properties = isJsonObject(parameters?.properties) ? parameters.properties : {};
   const texts = [name, description];

@@ -142,7 +142,7 @@ function fieldOf(method: ToolSearchWork["method"]): string {
   return method === "regex" ? "pattern" : "query";
 }
 
-/** What the model wrote as a search for tools. */
+/** The input of a search for tools, as the model writes it. */
 export function searchInput({ method, query, limit }: ToolSearchCall): JsonObject {
   return { [fieldOf(method)]: query, ...(limit !== undefined && { limit }) };
 }
