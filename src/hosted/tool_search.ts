@@ -2,7 +2,7 @@
 import type { FunctionTool, Tool } from "../canonical/generate.ts";
 import type { HostedResult, ToolSearchCall } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
-import type { SlicedWork } from "../util/sliced_work.ts";
+import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 import { LinearPattern, PatternError } from "./linear_pattern.ts";
 
 /** How many tools a search finds, unless it asks for another number, and at most. */
@@ -14,8 +14,18 @@ const LONGEST_QUERY = 1_000;
 /** The steps that one search by a pattern may take, which are less than a second. */
 const STEPS = 20_000_000;
 
-/** The tools that the call finds, among those that wait to be found. A failure is a result. */
-export function* searchTools(call: ToolSearchCall, tools: readonly Tool[]): SlicedWork<HostedResult> {
+/**
+ * The tools that the call finds, among those that wait to be found. A failure is a result. It throws only if `signal` is aborted.
+ */
+export async function searchTools(
+  call: ToolSearchCall,
+  tools: readonly Tool[],
+  signal: AbortSignal,
+): Promise<HostedResult> {
+  return await runSliced(search(call, tools), signal);
+}
+
+function* search(call: ToolSearchCall, tools: readonly Tool[]): SlicedWork<HostedResult> {
   const { query, method, limit = FOUND } = call;
   const most = Math.max(1, Math.min(limit, MOST_FOUND));
   const hidden = tools.filter((tool): tool is FunctionTool => tool.type === "function" && tool.deferred === true);

@@ -1,8 +1,8 @@
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
-import type { HostedCall, HostedResult, HostedWork, SearchHit, ToolSearchCall } from "../canonical/hosted.ts";
+import type { HostedCall, HostedResult, HostedWork, SearchHit, ToolSearchWork } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
-import type { Input } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -14,7 +14,6 @@ import { functionsFor, type HostedFunction } from "../transforms/hosted_function
 import { withFound, withoutHiding } from "../transforms/offered_tools.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
-import { runSliced } from "../util/sliced_work.ts";
 import { streamedAnswer } from "./answer.ts";
 import { billSearch, isUnpaid } from "./billing.ts";
 import { FACT } from "./facts.ts";
@@ -34,15 +33,15 @@ interface Chosen {
 /** Has the gateway run the hosted tools that it can run and that the targets do not run themselves. */
 export const HOSTED_TOOLS: Stage<"generate"> = {
   name: "hosted tools",
-  operations: ["generate"],
+  operations: ["generate", "countTokens"],
   needs: FACT.hostedTools,
   request(inference) {
+    if ((inference.operation as ModelOperation) === "countTokens") return withCountedSearch(inference);
     const chosen = chooseTools(inference);
     const searches = chosen?.input.tools?.filter(isToolSearch) ?? [];
     for (const { work } of searches) {
-      for (const field of work.kind === "tool-search" ? work.unknown ?? [] : []) {
-        inference.note(`dropped tools.${field}`);
-      }
+      const { unknown = [] } = work as ToolSearchWork;
+      for (const field of unknown) inference.note(`dropped tools.${field}`);
     }
     if (searches.length > 0) return { ...inference, ...chosen, input: withFoundTools(chosen!.input) };
     return { ...inference, ...chosen, input: withoutSearch(chosen?.input ?? inference.input, inference) };
@@ -72,6 +71,17 @@ function chooseTools(
 
 function isToolSearch(tool: Tool): tool is RunnableTool {
   return isHosted(tool) && tool.work.kind === "tool-search";
+}
+
+/** A count is of the search that the model would see, and of what was found. Other hosted tools are not counted. */
+function withCountedSearch(inference: Inference<"generate">): Inference<"generate"> {
+  const { input, plan: { targets: [first] }, context } = inference;
+  const searches = input.tools?.filter(isToolSearch) ?? [];
+  if (searches.length === 0 || !first) return inference;
+  const own = mayRunFor(first, context) ? searches.filter((tool) => !runsAt(tool, first, context)) : [];
+  if (own.length === 0) return { ...inference, input: withoutSearch(input, inference) };
+  const functions = functionsFor(input.tools!.filter((tool) => tool.type !== "hosted" || own.some((o) => o === tool)));
+  return { ...inference, input: withFoundTools(input), offer: { functions, isLast: false } };
 }
 
 /** Tools that were found earlier can still be called: the conversation says which ones. */
@@ -246,7 +256,10 @@ function runRounds(
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
-      if (call.kind === "tool-search") return await searchedTools(call, asked, AbortSignal.any([signal, stop]));
+      if (call.kind === "tool-search") {
+        const { searchTools } = await import("../hosted/tool_search.ts");
+        return await searchTools(call, asked.tools ?? [], AbortSignal.any([signal, stop]));
+      }
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
       const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
@@ -257,11 +270,6 @@ function runRounds(
   });
   // Numbers in brackets are no citations if the answer follows a schema.
   return request.outputSchema ? answer : transformed(answer, citing(hits), signal);
-}
-
-async function searchedTools(call: ToolSearchCall, { tools = [] }: Input<"generate">, signal: AbortSignal) {
-  const { searchTools } = await import("../hosted/tool_search.ts");
-  return await runSliced(searchTools(call, tools), signal);
 }
 
 function hitsIn(messages: readonly Message[]): Map<number, SearchHit> {
