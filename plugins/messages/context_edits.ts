@@ -144,6 +144,7 @@ function withoutObsolete(messages: Message[], isLeft: boolean): Message[] {
   });
 }
 
-function isPassing({ role, extra }: Message): boolean {
+/** Whether the message's text is obsolete once the user has written again. */
+export function isPassing({ role, extra }: Message): boolean {
   return role === "system" && extra?.wire === WIRE && extra.fields[CLEAR_AT] === NEXT_USER_MESSAGE;
 }
