@@ -52,7 +52,8 @@ function withoutWork(tool: Tool): Tool {
   return tool.type === "hosted" && tool.work ? { ...tool, work: undefined } : tool;
 }
 
-function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
+/** The estimated tokens of a part, without the overhead of its message. */
+export function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
   switch (part.type) {
     case "text":
     case "reasoning":

@@ -1,6 +1,7 @@
 /** Runs hosted tools for models whose servers do not. */
 import { digestOf } from "../util/digest.ts";
 import type { FetchWork, HostedCall, HostedResult, HostedWork, RemoteWork, SearchWork } from "../canonical/hosted.ts";
+import type { Tool } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -33,6 +34,8 @@ export interface CallFacts {
   onFailure(reason: unknown): void;
   /** Whether the conversation has named this URL. No other URL is opened, so that the model cannot send data to a page in a URL. */
   isNamed(url: string): boolean;
+  /** The request's tools, for a search among them. */
+  tools?: readonly Tool[];
 }
 
 /** Opens one page. A failure is a result. It throws only if `signal` is aborted. */
@@ -124,8 +127,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
           (server, signal) => server.call(call.name, call.input, signal),
         );
       case "tool-search":
-        // Needs the request's tools, and nobody's server: it never comes here.
-        return { kind: "error", code: "unavailable" };
+        return await (await import("./tool_search.ts")).searchTools(call, facts.tools ?? [], facts.signal);
       default:
         return call satisfies never;
     }

@@ -256,13 +256,11 @@ function runRounds(
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
-      if (call.kind === "tool-search") {
-        const { searchTools } = await import("../hosted/tool_search.ts");
-        return await searchTools(call, asked.tools ?? [], AbortSignal.any([signal, stop]));
-      }
-      if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
+      const isInside = call.kind === "tool-search";
+      if (!isInside && account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
+      const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools };
+      const run = () => runTraced(call, work, facts, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;

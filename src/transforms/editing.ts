@@ -3,12 +3,22 @@
  * nothing before the first part that it clears anew, so that the upstream's prefix cache still applies.
  */
 import type { AppliedEdit, ClearThinking, ClearToolUses, Edit } from "../canonical/editing.ts";
-import { estimateInputTokens, estimateTextTokens, TOKENS_PER_FILE, weighText } from "../canonical/estimate.ts";
-import type { GenerateRequest, Message, OutputPart, ToolCallPart, ToolResultPart } from "../canonical/generate.ts";
+import { estimateInputTokens, estimatePartTokens, estimateTextTokens, weighText } from "../canonical/estimate.ts";
+import type {
+  GenerateRequest,
+  HostedPart,
+  Message,
+  OutputPart,
+  Tool,
+  ToolCallPart,
+  ToolResultPart,
+} from "../canonical/generate.ts";
+import type { HostedResult } from "../canonical/hosted.ts";
 
 /** Stands in place of a cleared result. */
 export const CLEARED = "[Old tool result content cleared]";
 const CLEARED_INPUT = "{}";
+const PLACEHOLDER = { type: "text" as const, text: CLEARED };
 /** Results of so few bytes are not worth a placeholder. The number is the vendor's whose clients ask for edits. */
 const SHORT_RESULT_BYTES = 46;
 
@@ -27,7 +37,9 @@ export function applyEdits(request: Conversation, edits: readonly Edit[]): Edite
   const isCounted = edits.some((edit) => edit.kind === "tool uses" && "inputTokens" in edit.trigger);
   const tokens = isCounted ? estimateInputTokens(request) : 0;
   for (const edit of edits) {
-    const done = edit.kind === "thinking" ? clearThinking(messages, edit) : clearToolUses(messages, edit, tokens);
+    const done = edit.kind === "thinking"
+      ? clearThinking(messages, edit)
+      : clearToolUses({ ...request, messages }, edit, tokens);
     if (!done) continue;
     messages = done.messages;
     applied.push({ kind: edit.kind, type: edit.type, count: done.count, inputTokens: done.inputTokens });
@@ -43,86 +55,116 @@ interface Effect {
 
 // Tool uses
 
+type ToolPart = OutputPart | ToolResultPart;
+
 /** A call with its result. */
 interface Use {
-  call: ToolCallPart;
-  result: ToolResultPart;
-  clearsInput: boolean;
-  clearsResult: boolean;
-  /** The tokens that clearing it frees. */
-  freed: number;
+  name: string;
+  /** The parts that change if the use is cleared, each with the part in its place. None if it is not worth clearing. */
+  changes: [ToolPart, ToolPart][];
+  isEmpty: boolean;
 }
 
-function clearToolUses(messages: Message[], edit: ClearToolUses, tokens: number): Effect | undefined {
-  const uses = usesIn(messages, edit);
-  const own = uses.filter(({ call }) => !edit.exclude.includes(call.name));
+function clearToolUses(request: Conversation, edit: ClearToolUses, tokens: number): Effect | undefined {
+  const uses = usesIn(request, edit);
+  const own = uses.filter(({ name }) => !edit.exclude.includes(name));
   const { trigger } = edit;
   const isDue = "inputTokens" in trigger
     ? tokens > trigger.inputTokens
-    : own.filter((use) => isWorthIt(use) || isEmpty(use.result)).length > trigger.toolUses;
+    : own.filter((use) => isWorthIt(use) || use.isEmpty).length > trigger.toolUses;
   if (!isDue) return undefined;
   const worthy = own.filter(isWorthIt);
   const latest = uses.at(-1);
   const old = worthy.slice(0, Math.max(0, worthy.length - edit.keep)).filter((use) => use !== latest);
   const cleared = wholeBatches(old, edit.clearAtLeast);
   if (cleared.length === 0) return undefined;
-  const parts = new Map<object, OutputPart | ToolResultPart>();
-  for (const { call, result, clearsInput, clearsResult } of cleared) {
-    if (clearsInput) parts.set(call, { ...call, input: CLEARED_INPUT });
-    if (clearsResult) parts.set(result, { ...result, content: [{ type: "text", text: CLEARED }] });
-  }
+  const parts = new Map<object, ToolPart>(cleared.flatMap(({ changes }) => changes));
   return {
-    messages: messages.map((message) => withParts(message, parts)),
+    messages: request.messages.map((message) => withParts(message, parts)),
     count: cleared.length,
-    inputTokens: cleared.reduce((sum, { freed }) => sum + freed, 0),
+    inputTokens: cleared.reduce((sum, use) => sum + freedBy(use), 0),
   };
 }
 
 /** Completed uses, in the order of their results. */
-function usesIn(messages: readonly Message[], { inputs }: ClearToolUses): Use[] {
+function usesIn({ messages, tools = [] }: Conversation, { inputs }: ClearToolUses): Use[] {
   const open = new Map<string, ToolCallPart>();
   const uses: Use[] = [];
+  const clearsInputOf = (call: ToolCallPart) =>
+    call.kind === "function" && weighText(call.input) > weighText(CLEARED_INPUT) &&
+    (inputs === true || inputs !== false && inputs.includes(call.name));
   for (const { role, content } of messages) {
-    if (role === "assistant") {
-      for (const part of content) if (part.type === "tool-call") open.set(part.id, part);
-    }
-    if (role !== "tool") continue;
-    for (const result of content) {
-      const call = open.get(result.id);
+    for (const part of content) {
+      if (role === "assistant" && part.type === "tool-call") open.set(part.id, part);
+      if (part.type === "hosted" && part.result) uses.push(hostedUse(part, part.result, tools));
+      if (part.type !== "tool-result") continue;
+      const call = open.get(part.id);
       if (!call) continue;
-      open.delete(result.id);
-      const isListed = inputs === true || inputs !== false && inputs.includes(call.name);
-      const clearsInput = isListed && call.kind === "function" && weighText(call.input) > weighText(CLEARED_INPUT);
-      const clearsResult = isLong(result);
-      const freed = (clearsInput ? estimateTextTokens(call.input) - estimateTextTokens(CLEARED_INPUT) : 0) +
-        (clearsResult ? tokensOf(result) - estimateTextTokens(CLEARED) : 0);
-      uses.push({ call, result, clearsInput, clearsResult, freed: Math.max(0, freed) });
+      open.delete(part.id);
+      const changes: Use["changes"] = [];
+      if (clearsInputOf(call)) changes.push([call, { ...call, input: CLEARED_INPUT }]);
+      if (isLong(part.content)) changes.push([part, { ...part, content: [PLACEHOLDER] }]);
+      uses.push({ name: call.name, changes, isEmpty: isEmpty(part.content) });
     }
   }
   return uses;
 }
 
-function isWorthIt({ clearsInput, clearsResult }: Use): boolean {
-  return clearsInput || clearsResult;
+/** A use of a tool that the gateway ran. A result that another server ran stays as that server wrote it. */
+function hostedUse(part: HostedPart, result: HostedResult, tools: readonly Tool[]): Use {
+  const { call } = part;
+  const tool = tools.find((one) => one.type === "hosted" && one.work?.kind === call.kind);
+  const short = part.extra ? undefined : withoutText(result);
+  return {
+    name: call.kind === "mcp" ? call.name : tool?.name ?? call.kind,
+    changes: short ? [[part, { ...part, result: short }]] : [],
+    isEmpty: false,
+  };
 }
 
-function isLong({ content }: ToolResultPart): boolean {
-  return content.some(({ type }) => type !== "text") || bytesOf(content) > SHORT_RESULT_BYTES;
+/** The result without the text that its model has read, if that is long. Hits keep the numbers that citations name. */
+function withoutText(result: HostedResult): HostedResult | undefined {
+  switch (result.kind) {
+    case "hits": {
+      const isDue = result.hits.some(({ text }) => bytesOf(text) > SHORT_RESULT_BYTES);
+      return isDue
+        ? { ...result, hits: result.hits.map(({ sealed: _, ...hit }) => ({ ...hit, text: "" })) }
+        : undefined;
+    }
+    case "page": {
+      const isDue = bytesOf(result.page.text) > SHORT_RESULT_BYTES;
+      return isDue ? { ...result, page: { ...result.page, text: CLEARED } } : undefined;
+    }
+    case "content":
+      return isLong(result.content) ? { ...result, content: [PLACEHOLDER] } : undefined;
+    default:
+      return undefined;
+  }
 }
 
-function isEmpty({ content }: ToolResultPart): boolean {
-  return content.every((part) => part.type === "text" && part.text === "");
+function isWorthIt({ changes }: Use): boolean {
+  return changes.length > 0;
 }
 
-function bytesOf(content: ToolResultPart["content"]): number {
-  return content.reduce((sum, part) => sum + (part.type === "text" ? weighText(part.text) * 4 : 0), 0);
+type Content = readonly { type: string; text?: string }[];
+
+function isLong(content: Content): boolean {
+  return content.some(({ type }) => type !== "text") ||
+    content.reduce((sum, { text = "" }) => sum + bytesOf(text), 0) > SHORT_RESULT_BYTES;
 }
 
-function tokensOf({ content }: ToolResultPart): number {
-  return content.reduce((sum, part) => {
-    if (part.type === "text") return sum + estimateTextTokens(part.text);
-    return sum + (part.type === "file" ? TOKENS_PER_FILE : estimateTextTokens(JSON.stringify(part.extra.fields)));
-  }, 0);
+function isEmpty(content: Content): boolean {
+  return content.every(({ type, text }) => type === "text" && text === "");
+}
+
+function bytesOf(text: string): number {
+  return weighText(text) * 4;
+}
+
+/** The tokens that clearing the use frees. */
+function freedBy({ changes }: Use): number {
+  const freed = changes.reduce((sum, [from, to]) => sum + estimatePartTokens(from) - estimatePartTokens(to), 0);
+  return Math.max(0, freed);
 }
 
 /** The uses up to the last one that completes a batch. They are counted from the oldest one on, whatever comes later. */
@@ -131,7 +173,7 @@ function wholeBatches(uses: readonly Use[], atLeast: number | undefined): readon
   let end = 0;
   let freed = 0;
   for (const [index, use] of uses.entries()) {
-    freed += use.freed;
+    freed += freedBy(use);
     if (freed < atLeast) continue;
     end = index + 1;
     freed = 0;
@@ -139,7 +181,7 @@ function wholeBatches(uses: readonly Use[], atLeast: number | undefined): readon
   return uses.slice(0, end);
 }
 
-function withParts(message: Message, parts: ReadonlyMap<object, OutputPart | ToolResultPart>): Message {
+function withParts(message: Message, parts: ReadonlyMap<object, ToolPart>): Message {
   if (!(message.content as object[]).some((part) => parts.has(part))) return message;
   return { ...message, content: (message.content as OutputPart[]).map((part) => parts.get(part) ?? part) } as Message;
 }

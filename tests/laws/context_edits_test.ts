@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { ClearThinking, ClearToolUses } from "../../src/canonical/editing.ts";
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
-import type { Message, OutputPart, ToolResultPart } from "../../src/canonical/generate.ts";
+import type { HostedPart, Message, OutputPart, ToolResultPart } from "../../src/canonical/generate.ts";
 import { applyEdits, CLEARED } from "../../src/transforms/editing.ts";
 import { law } from "../support/law.ts";
 
@@ -34,10 +34,36 @@ const step = fc.oneof(
   }),
   fc.record({ kind: fc.constant("answer" as const), thinks: fc.boolean(), says: fc.boolean() }),
   fc.record({ kind: fc.constant("stray" as const), text: resultText }),
+  fc.record({ kind: fc.constant("search" as const), text: resultText, of: fc.constantFrom("hits", "page", "content") }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 const REASONING: OutputPart = { type: "reasoning", text: "Let me think about that for a while." };
+
+/** A use of a tool that the gateway ran. */
+function searched(of: string, text: string): HostedPart {
+  const place = { number: 7, url: "https://a.test/", title: "A" };
+  switch (of) {
+    case "hits":
+      return {
+        type: "hosted",
+        id: "w",
+        call: { kind: "web-search", query: "a" },
+        result: { kind: "hits", hits: [{ ...place, text }] },
+      };
+    case "page": {
+      const page = { url: place.url, text, mediaType: "text/plain" };
+      return { type: "hosted", id: "w", call: { kind: "web-fetch", url: place.url }, result: { kind: "page", page } };
+    }
+    default:
+      return {
+        type: "hosted",
+        id: "w",
+        call: { kind: "mcp", server: "s", name: "read", input: "{}" },
+        result: { kind: "content", content: [{ type: "text", text }] },
+      };
+  }
+}
 
 function messagesOf(one: Step): Message[] {
   switch (one.kind) {
@@ -48,6 +74,8 @@ function messagesOf(one: Step): Message[] {
         role: "tool",
         content: [{ type: "tool-result", id: "x", content: [{ type: "text", text: one.text }] }],
       }];
+    case "search":
+      return [{ role: "assistant", content: [searched(one.of, one.text)] }];
     case "answer": {
       const text: OutputPart = { type: "text", text: "Done" };
       return [{ role: "assistant", content: [...one.thinks ? [REASONING] : [], ...one.says ? [text] : []] }];
@@ -133,16 +161,20 @@ law("context edits: the latest result and all that is excluded stay", fc.tuple(h
 ]) => {
   const edited = applyEdits({ messages }, [edit]).messages;
   const names = new Map<string, string>();
-  let latest: [ToolResultPart, ToolResultPart] | undefined;
+  let latest: [OutputPart | ToolResultPart, unknown] | undefined;
   for (const [at, { role, content }] of messages.entries()) {
     for (const [index, part] of content.entries()) {
       const after = edited[at]!.content[index]!;
       if (part.type === "tool-call") names.set(part.id, part.name);
       if (part.type === "tool-call" && edit.exclude.includes(part.name)) assertEquals(after, part);
+      if (part.type === "hosted") {
+        if (part.call.kind === "mcp" && edit.exclude.includes(part.call.name)) assertEquals(after, part);
+        latest = [part, after];
+      }
       if (role !== "tool" || part.type !== "tool-result") continue;
       const name = names.get(part.id);
       if (name === undefined || edit.exclude.includes(name)) assertEquals(after, part);
-      if (names.delete(part.id)) latest = [part, after as ToolResultPart];
+      if (names.delete(part.id)) latest = [part, after];
     }
   }
   if (latest) assertEquals(latest[1], latest[0]);
@@ -206,4 +238,32 @@ Deno.test("context edits: one that changes nothing returns the messages themselv
   const messages = messagesOf({ kind: "answer", thinks: true, says: true });
   const result = applyEdits({ messages }, [{ kind: "thinking", type: "clear_thinking", keep: 1 }]);
   assertEquals([changedIn(messages, result.messages), result.messages === messages], [[], true]);
+});
+
+Deno.test("context edits: what the gateway found is cleared, and keeps the numbers that citations name", () => {
+  const text = "word ".repeat(100);
+  const messages = (["hits", "page", "content", "hits"] as const).flatMap((of) =>
+    messagesOf({ kind: "search", of, text })
+  );
+  const edit = (exclude: string[]): ClearToolUses => ({
+    ...{ kind: "tool uses", type: "clear_tool_uses", trigger: { toolUses: 1 }, keep: 1, inputs: false },
+    exclude,
+  });
+  const tools = [{
+    type: "hosted" as const,
+    name: "web_search",
+    work: { kind: "web-search" as const, opensPages: false },
+    extra: { wire: "messages", fields: {} },
+  }];
+  const resultsOf = (of: readonly Message[]) =>
+    of.map(({ content }) => content[0]!.type === "hosted" ? content[0]!.result : undefined);
+  const own = resultsOf(messages);
+  const left = resultsOf(applyEdits({ messages, tools }, [edit([])]).messages);
+  assertEquals(left.slice(0, 3), [
+    { kind: "hits", hits: [{ number: 7, url: "https://a.test/", title: "A", text: "" }] },
+    { kind: "page", page: { url: "https://a.test/", text: CLEARED, mediaType: "text/plain" } },
+    { kind: "content", content: [{ type: "text", text: CLEARED }] },
+  ]);
+  assertEquals(left[3], own[3]);
+  assertEquals(resultsOf(applyEdits({ messages, tools }, [edit(["web_search"])]).messages)[0], own[0]);
 });
