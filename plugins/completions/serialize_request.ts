@@ -28,8 +28,8 @@ function gapOf(prompt: string, { suffix, files, begin }: CompleteRequest): Gap {
 }
 
 /** The server's own limit, if none is set. 0 is asked of servers only where they know it. */
-function limitOf({ maxOutputTokens, echo }: CompleteRequest, takesNone: boolean): number | undefined {
-  return maxOutputTokens === 0 && !(takesNone || echo) ? 1 : maxOutputTokens;
+function limitOf({ maxOutputTokens }: CompleteRequest, takesNone: boolean): number | undefined {
+  return maxOutputTokens === 0 && !takesNone ? 1 : maxOutputTokens;
 }
 
 function completionsCall(input: CompleteRequest, place: Place): Call {

@@ -76,9 +76,7 @@ function checkChoices(input: CompleteRequest, way: Way, setup: Completions): voi
   const { prompts, count = 1, bestOf = count, logprobs, stream } = input;
   const isWhole = echoesNatively(way, setup);
   if (bestOf > count && !isWhole) throw refuse("best_of", "The upstream does not choose among completions");
-  if (logprobs !== undefined && way !== "completions") {
-    throw refuse("logprobs", "The upstream reports no probabilities");
-  }
+  if (logprobs !== undefined) checkLogprobs(input, way, isWhole && !writesMarks(input, setup));
   if (prompts.some((one) => typeof one !== "string")) checkTokens(input, way, isWhole);
   if (isOneCall(input, way, setup)) return;
   const calls = prompts.length * count;
@@ -86,6 +84,13 @@ function checkChoices(input: CompleteRequest, way: Way, setup: Completions): voi
     throw refuse(count > 1 ? "n" : "prompt", "The upstream streams only one completion at a time");
   }
   if (calls > MOST_CHOICES) throw refuse("prompt", `The upstream gets at most ${MOST_CHOICES} requests for one`);
+}
+
+/** The tokens of a prompt come before those of its completion, where both are wanted. */
+function checkLogprobs({ echo }: CompleteRequest, way: Way, repeatsPrompt: boolean): void {
+  if (way !== "completions") throw refuse("logprobs", "The upstream reports no probabilities");
+  if (!echo || repeatsPrompt) return;
+  throw refuse("logprobs", "The upstream does not repeat the prompt, and reports no probabilities of it");
 }
 
 /** Only the model that made them can read token ids. */
