@@ -11,6 +11,7 @@ export async function serveThread(
   serve: (incoming: Incoming<"generate">) => Promise<Response>,
 ): Promise<Response> {
   const { context: { caller: { owner }, requestLog }, wire } = incoming;
+  requestLog.entry.thread = true;
   const { opened, speech, threads } = await open(incoming);
   const { previous, follows } = opened.thread!;
   if (previous === undefined || wantsExplanation(wire)) return await serve(opened);
