@@ -71,8 +71,7 @@ export function isEmptied(input: CompleteRequest, place: Pick<Place, "target" | 
 
 /** Whether the completions of the server begin with their prompts, as the client sent them. */
 function repeatsPrompt(input: CompleteRequest, place: Pick<Place, "target" | "isWire">, way: Way): boolean {
-  const setup = setupOf(place);
-  return echoesNatively(way, setup) && !writesMarks(input, setup);
+  return echoesNatively(way, setupOf(place)) && !writesMarks(input, place);
 }
 
 /** The prompt that a completion begins with, where the server does not repeat it. */
