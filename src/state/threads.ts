@@ -8,7 +8,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { type Continuity, type ContinuityOptions, messagesOf, StoredAnswers } from "./continuity.ts";
 import type { StoreKey } from "./store.ts";
-import { type Conversation, isTooLong, type TurnSpace } from "./turns.ts";
+import type { Conversation, TurnSpace } from "./turns.ts";
 
 export interface Threads extends Pick<Continuity, "remember" | "find"> {
   /** The thread up to an answer. `undefined` if `owner` has no answer of this id. Throws if the conversation is too long. */
@@ -78,7 +78,9 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         if (error.code === "previous_response_not_found") return undefined;
-        throw isTooLong(error) ? new GatewayError(error.code, TOO_LONG, { param: "thread" }) : error;
+        // The only other fault of a conversation that was found is its length.
+        if (error.code !== "invalid_request") throw error;
+        throw new GatewayError(error.code, TOO_LONG, { param: "thread" });
       }
     },
 

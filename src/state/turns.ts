@@ -287,11 +287,6 @@ function tooLong(): GatewayError {
   return new GatewayError("invalid_request", message, { param: "previous_response_id" });
 }
 
-/** Whether the stored conversation is longer than one request may be. */
-export function isTooLong({ code, details }: GatewayError): boolean {
-  return code === "invalid_request" && details.param === "previous_response_id";
-}
-
 /** Clients act on the code: they send the whole conversation instead. */
 function notFound(asked: string, missing: string): GatewayError {
   const message = asked === missing
