@@ -64,7 +64,8 @@ export interface ErrorDetails {
   /**
    * The fields of the call's body that the upstream does not support, including cache hints anywhere in it. Without
    * them it may answer. `response_format` stands for the output schema in whichever field it is sent, which can be put
-   * into words instead. `null content` and `empty content` stand for the content of a turn that has calls and no text.
+   * into words instead. `null content` and `empty content` stand for the content of a turn that has calls and no text,
+   * `native suffix` for the field of the text after a gap, which can be written into the prompt instead.
    */
   unsupported?: readonly string[];
   /**

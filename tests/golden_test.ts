@@ -1,6 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { loadFixtures } from "./support/fixtures.ts";
 import { goldenOf } from "./support/golden.ts";
+import { completionsGolden } from "./support/golden/completions.ts";
+import { loadThreads, threadGolden } from "./support/golden/threads.ts";
 import { learnUsual, showUsual } from "./support/golden/usual.ts";
 import { WIRES } from "./support/wires.ts";
 
@@ -23,6 +25,16 @@ for (const wire of WIRES) {
       compare(`${name}.txt`, text);
     });
   }
+}
+
+for (const fixture of loadFixtures("completions")) {
+  const name = `completions/${fixture.name}`;
+  Deno.test(`golden: ${name}`, async () => compare(`${name}.txt`, await completionsGolden(fixture, UPDATE)));
+}
+
+for (const fixture of loadThreads()) {
+  const name = `threads/${fixture.name}`;
+  Deno.test(`golden: ${name}`, async () => compare(`${name}.txt`, await threadGolden(fixture, UPDATE)));
 }
 
 Deno.test("golden: what is the same in every case", () => compare("envelopes.txt", showUsual(usual)));

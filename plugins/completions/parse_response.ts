@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { decode, type Decoded } from "./decode.ts";
 import { textOf } from "./over_chat.ts";
 import { StopCutter } from "./stops.ts";
-import { echoesNatively, fillsGap, type Place, setupOf, stopsFor, type Way, wayOf, writesMarks } from "./ways.ts";
+import { echoesNatively, type Place, setupOf, stopsFor, type Way, wayOf, writesMarks } from "./ways.ts";
 
 /** The completions in the replies to all calls. Each call but those of the completions wire has one. */
 export function parseResponse(
@@ -58,15 +58,20 @@ function finisherFor(input: CompleteRequest, place: Place, way: Way) {
   const { own } = stopsFor(input, place);
   const before = echoOf(input, place, way);
   return (received: string, index: number, ended: Completion["finish"]): Pick<Completion, "text" | "finish"> => {
-    const { text, stop } = new StopCutter(own).push(isEmptied(input) ? "" : received, true);
+    const { text, stop } = new StopCutter(own).push(isEmptied(input, place, way) ? "" : received, true);
     const finish = stop === undefined ? ended : { reason: "stop" as const, stopSequence: stop };
     return { text: before(index) + text, finish };
   };
 }
 
 /** Whether no text was wanted. A server that knows no such limit wrote some. */
-export function isEmptied({ maxOutputTokens, echo }: CompleteRequest): boolean {
-  return maxOutputTokens === 0 && !echo;
+export function isEmptied(input: CompleteRequest, place: Pick<Place, "target" | "isWire">, way: Way): boolean {
+  return input.maxOutputTokens === 0 && !(input.echo && repeatsPrompt(input, place, way));
+}
+
+/** Whether the completions of the server begin with their prompts, as the client sent them. */
+function repeatsPrompt(input: CompleteRequest, place: Pick<Place, "target" | "isWire">, way: Way): boolean {
+  return echoesNatively(way, setupOf(place)) && !writesMarks(input, place);
 }
 
 /** The prompt that a completion begins with, where the server does not repeat it. */
@@ -75,9 +80,7 @@ export function echoOf(
   place: Pick<Place, "target" | "isWire">,
   way: Way,
 ): (index: number) => string {
-  const setup = setupOf(place);
-  const isNative = echoesNatively(way, setup) && !(fillsGap(input) && writesMarks(input, setup));
-  if (!input.echo || isNative) return () => "";
+  if (!input.echo || repeatsPrompt(input, place, way)) return () => "";
   const { prompts, count = 1 } = input;
   return (index) => String(prompts[Math.floor(index / count)] ?? "");
 }

@@ -20,7 +20,7 @@ export function parseStream(
 ): StreamReader<CompleteEvent> {
   const way = wayOf(input, place);
   const { own } = stopsFor(input, place);
-  const cutting = new CuttingEmitter(own, choicesOf(input), echoOf(input, place, way), isEmptied(input));
+  const cutting = new CuttingEmitter(own, choicesOf(input), echoOf(input, place, way), isEmptied(input, place, way));
   if (way !== "chat") return new CompletionReader(way, cutting);
   const { chat, target, context } = place;
   const request = { model: input.model, messages: [], stream: true };

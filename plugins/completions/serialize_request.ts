@@ -6,7 +6,17 @@ import type { Call } from "../../src/contract/call.ts";
 import { CHAT_SAMPLING, OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { chatRequestOf } from "./over_chat.ts";
 import { familyOf, type Gap, readGap, writeGap } from "./families.ts";
-import { echoesNatively, isOneCall, type Place, setupOf, stopsFor, type Way, wayOf, writesMarks } from "./ways.ts";
+import {
+  echoesNatively,
+  isOneCall,
+  noteRefused,
+  type Place,
+  setupOf,
+  stopsFor,
+  type Way,
+  wayOf,
+  writesMarks,
+} from "./ways.ts";
 import { WIRE } from "./wire.ts";
 
 /** The calls for a request. There are several if the server makes one completion at a time. */
@@ -28,16 +38,17 @@ function gapOf(prompt: string, { suffix, files, begin }: CompleteRequest): Gap {
 }
 
 /** The server's own limit, if none is set. 0 is asked of servers only where they know it. */
-function limitOf({ maxOutputTokens, echo }: CompleteRequest, takesNone: boolean): number | undefined {
-  return maxOutputTokens === 0 && !(takesNone || echo) ? 1 : maxOutputTokens;
+function limitOf({ maxOutputTokens }: CompleteRequest, takesNone: boolean): number | undefined {
+  return maxOutputTokens === 0 && !takesNone ? 1 : maxOutputTokens;
 }
 
 function completionsCall(input: CompleteRequest, place: Place): Call {
   const setup = setupOf(place);
   const { target, context } = place;
   const { prompts, suffix, stream, count, bestOf, echo, logprobs, seed } = input;
-  const isMarked = writesMarks(input, setup);
+  const isMarked = writesMarks(input, place);
   const family = isMarked ? familyOf(target)! : undefined;
+  if (isMarked) noteRefused(input, place);
   const written = family ? prompts.map((one) => writeGap({ ...input, prompt: one as string }, family)) : prompts;
   const repeats = echo && !isMarked && echoesNatively("completions", setup);
   const { sent } = stopsFor(input, place);
@@ -139,7 +150,8 @@ function infillCall(input: CompleteRequest, { prompt, suffix = "", files, begin 
 /** Ollama's wire. A gap that its field cannot express is written with the marks of the model's family. */
 function generateCall(input: CompleteRequest, gap: Gap, place: Place): Call {
   const { target, context } = place;
-  const family = writesMarks(input, "generate") ? familyOf(target) : undefined;
+  const family = writesMarks(input, place) ? familyOf(target) : undefined;
+  if (family) noteRefused(input, place);
   const { sent } = stopsFor(input, place);
   const isRaw = family !== undefined || gap.suffix === undefined;
   const { inner, outer } = splitInside("options", fieldsFor("ollama", input.extra, context.note));

@@ -45,21 +45,30 @@ export function wayOf(input: CompleteRequest, place: Pick<Place, "target" | "isW
   }
   const isOwn = setup === "plain" || setup === "suffix" || setup === "beta";
   const way = setup === "infill" ? (fillsGap(input) ? "infill" : "completions") : isOwn ? "completions" : setup as Way;
-  if (way === "completions" && writesMarks(input, setup) && !familyOf(place.target)) {
+  if (way === "completions" && writesMarks(input, place) && !familyOf(place.target)) {
     throw refuse(
       "suffix",
       `Cannot fill a gap with model "${model}": its upstream takes no suffix, and the marks of its family are not known`,
     );
   }
-  checkChoices(input, way, setup);
+  checkChoices(input, way, place);
   return way;
 }
 
 /** Whether the gap is written with the marks of the model's family. */
-export function writesMarks(input: CompleteRequest, setup: Completions): boolean {
+export function writesMarks(input: CompleteRequest, place: Pick<Place, "target" | "isWire">): boolean {
+  const setup = setupOf(place);
   if (!fillsGap(input) || setup === "infill" || setup === "fim" || setup === "chat") return false;
   const { suffix, files, begin } = input;
-  return setup === "plain" || suffix === undefined || begin !== undefined || (files?.length ?? 0) > 0;
+  return setup === "plain" || place.target.refusesSuffix === true || suffix === undefined || begin !== undefined ||
+    (files?.length ?? 0) > 0;
+}
+
+/** Notes that the suffix is written with marks because the server has refused its field. */
+export function noteRefused(input: CompleteRequest, place: Place): void {
+  const { target, context: { note } } = place;
+  if (!target.refusesSuffix || writesMarks(input, { ...place, target: { ...target, refusesSuffix: false } })) return;
+  note(`relaxed suffix: refused by ${target.upstream}`);
 }
 
 /** Whether the server itself repeats the prompt. */
@@ -72,13 +81,12 @@ export function isOneCall({ stream }: CompleteRequest, way: Way, setup: Completi
   return way === "completions" && (stream || setup !== "infill");
 }
 
-function checkChoices(input: CompleteRequest, way: Way, setup: Completions): void {
+function checkChoices(input: CompleteRequest, way: Way, place: Pick<Place, "target" | "isWire">): void {
+  const setup = setupOf(place);
   const { prompts, count = 1, bestOf = count, logprobs, stream } = input;
   const isWhole = echoesNatively(way, setup);
   if (bestOf > count && !isWhole) throw refuse("best_of", "The upstream does not choose among completions");
-  if (logprobs !== undefined && way !== "completions") {
-    throw refuse("logprobs", "The upstream reports no probabilities");
-  }
+  if (logprobs !== undefined) checkLogprobs(input, way, isWhole && !writesMarks(input, place));
   if (prompts.some((one) => typeof one !== "string")) checkTokens(input, way, isWhole);
   if (isOneCall(input, way, setup)) return;
   const calls = prompts.length * count;
@@ -86,6 +94,13 @@ function checkChoices(input: CompleteRequest, way: Way, setup: Completions): voi
     throw refuse(count > 1 ? "n" : "prompt", "The upstream streams only one completion at a time");
   }
   if (calls > MOST_CHOICES) throw refuse("prompt", `The upstream gets at most ${MOST_CHOICES} requests for one`);
+}
+
+/** The tokens of a prompt come before those of its completion, where both are wanted. */
+function checkLogprobs({ echo }: CompleteRequest, way: Way, repeatsPrompt: boolean): void {
+  if (way !== "completions") throw refuse("logprobs", "The upstream reports no probabilities");
+  if (!echo || repeatsPrompt) return;
+  throw refuse("logprobs", "The upstream does not repeat the prompt, and reports no probabilities of it");
 }
 
 /** Only the model that made them can read token ids. */
@@ -109,7 +124,7 @@ export function stopsFor(
   place: Pick<Place, "target" | "isWire">,
 ): { sent: string[]; own: string[] } {
   const setup = setupOf(place);
-  const family = writesMarks(input, setup) ? familyOf(place.target) : undefined;
+  const family = writesMarks(input, place) ? familyOf(place.target) : undefined;
   const all = [...new Set([...input.stopSequences ?? [], ...family ? stopsOf(family) : []])];
   const most = setup === "infill" || setup === "generate" ? Infinity : MOST_STOPS;
   // Not every wire of conversations has stops.

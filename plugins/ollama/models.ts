@@ -56,12 +56,13 @@ const CAPABILITY_OF: Record<Task, string | undefined> = {
   transcription: undefined,
 };
 
-/** Agents accept only models with tools, so a chat model has them unless the upstream says otherwise. */
-function capabilitiesOf({ task, supportsTools, inputModalities = [], efforts = [] }: ModelInfo): string[] {
+/** `insert`: the model takes a suffix. Agents accept only models with tools, so a chat model has them unless the upstream says otherwise. */
+function capabilitiesOf({ task, supportsTools, fillsGaps, inputModalities = [], efforts = [] }: ModelInfo): string[] {
   const isChat = task === "chat";
   return [
     CAPABILITY_OF[task],
     isChat && supportsTools !== false && "tools",
+    isChat && fillsGaps && "insert",
     isChat && inputModalities.includes("image") && "vision",
     isChat && inputModalities.includes("audio") && "audio",
     isChat && efforts.length > 0 && "thinking",

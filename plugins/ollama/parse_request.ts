@@ -54,9 +54,9 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
 }
 
 /** The model whose details a client requests. */
-export function parseShow({ body }: WireRequest): { model: string } {
+export function parseShow({ body }: WireRequest): { model: string; gaps: true } {
   const asked = validate(showSchema, body);
-  return { model: String(asked.model ?? asked.name) };
+  return { model: String(asked.model ?? asked.name), gaps: true };
 }
 
 /** Refuses requests that make no sense behind a gateway, or that it cannot honour in its answer. */

@@ -6,7 +6,14 @@ import type { Allowance } from "../../src/contract/allowance.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
 import { readAnswerLimit, saysOverflow } from "./overflow.ts";
-import { isValidation, refusedContents, refusedParameters, refusesCacheHints, refusesForm } from "./refusals.ts";
+import {
+  isValidation,
+  refusedContents,
+  refusedParameters,
+  refusesCacheHints,
+  refusesForm,
+  refusesSuffix,
+} from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
 /** How much of an upstream's text is searched for the message, in characters. */
@@ -64,7 +71,11 @@ const OTHER_TASK =
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
   const { code, message, details } = failureOf(status, headers, body);
   if (code !== "invalid_request") return new GatewayError(code, message, details);
-  const unsupported = [...refusedParameters(body), ...(refusesCacheHints(body) ? [CACHE_HINT] : [])];
+  const unsupported = [
+    ...refusedParameters(body),
+    ...(refusesCacheHints(body) ? [CACHE_HINT] : []),
+    ...(refusesSuffix(body) ? ["native suffix"] : []),
+  ];
   return new GatewayError(code, message, { ...details, unsupported });
 }
 

@@ -133,6 +133,17 @@ export function refusesCacheHints(body: unknown): boolean {
   return REFUSED_HINT.test(refusalText(body));
 }
 
+const UNSUPPORTED = NOT_KNOWN_HERE.replace("(not |un)", "(not (currently |yet )?|un)");
+const REFUSED_SUFFIX = new RegExp(
+  `\\bsuffix\\b.{0,80}?(${UNSUPPORTED})|(${UNSUPPORTED}).{0,80}?\\bsuffix\\b|does not support insert`,
+  "i",
+);
+
+/** Whether a refusal says that the server, or this model, takes no text after a gap. Ollama calls that ability `insert`. */
+export function refusesSuffix(body: unknown): boolean {
+  return REFUSED_SUFFIX.test(refusalText(body));
+}
+
 const NAMES_FORM =
   /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config(?!(?:[./]|["'\]]+\[|\s*->\s*|["'], ?["'])(?!format)[a-z])|output_format|text\.format/i;
 /** An error in the schema itself is passed on to the client. */

@@ -48,6 +48,8 @@ export interface ModelInfo {
   maxOutputTokens?: number;
   inputModalities?: readonly Modality[];
   supportsTools?: boolean;
+  /** Whether it fills a gap in a text. Only for clients that want to know it. */
+  fillsGaps?: boolean;
   /** The levels of reasoning effort that it supports. */
   efforts?: readonly Effort[];
   /** Its price at each provider, by the name that the provider has in answers. */

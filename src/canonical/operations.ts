@@ -22,7 +22,8 @@ export interface Operations {
   speak: { input: SpeechRequest; output: Speech; event: SpeechEvent };
   transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
   listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
-  getModel: { input: { model: string }; output: ModelInfo; event: never };
+  /** `gaps`: whether the client wants to know if the model fills gaps. */
+  getModel: { input: { model: string; gaps?: true }; output: ModelInfo; event: never };
   /** `events`: the answer as its stream events, starting from a position. */
   getResponse: { input: { id: string; events?: { from: number } }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };

@@ -6,9 +6,9 @@
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
  *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
- *   traceId?: string, session?: string, team?: string, operation?: string }} Entry
+ *   traceId?: string, session?: string, team?: string, operation?: string, kind?: string }} Entry
  *
- * `operation`: what it does, if it runs no model.
+ * `operation`: what it does, if it runs no model. `kind`: what it is, if it is no conversation alone.
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,

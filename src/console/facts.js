@@ -3,6 +3,7 @@
 /** The facts about a request, in words. */
 import { count, duration, h } from "./dom.js";
 import { CLIENT_LEFT } from "./entries.js";
+import { kindIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
@@ -21,6 +22,7 @@ const FACTS = [
   ["Path", ({ path }) => path],
   ["Lane", ({ lane }) => lane],
   ["Protocol", ({ protocol }) => protocol],
+  ["Kind", ({ kind }) => kindIn(kind)],
   ["Model", ({ model }) => model],
   ["Target", ({ target }) => target],
   ["Provider", ({ provider }) => provider],

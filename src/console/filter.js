@@ -2,6 +2,7 @@
 /** The filter of a list of requests: words, and conditions such as `model:glm-5.3`. It stands in the address as one text. */
 
 import { endOf } from "./entries.js";
+import { kindIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 /** @typedef {{ field: Field, value: string }} Condition */
@@ -88,9 +89,9 @@ const texts = new WeakMap();
 
 /** @param {Entry} entry */
 function textOf(entry) {
-  const { client, key, lane, model, target, status, error, protocol, id } = entry;
+  const { client, key, lane, model, target, status, error, protocol, kind, id } = entry;
   const text = texts.get(entry) ??
-    [client, key, lane, model, target, status, error, protocol, id].join(" ").toLowerCase();
+    [client, key, lane, model, target, status, error, protocol, kindIn(kind), id].join(" ").toLowerCase();
   texts.set(entry, text);
   return text;
 }

@@ -8,24 +8,13 @@ import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
 import { CLIENT_LEFT } from "./entries.js";
 import { factsIn } from "./facts.js";
-import { exactly, inDollars, inTime, programIn } from "./words.js";
+import { exactly, inDollars, inTime, kindIn, programIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
 export const isRecorded = signal(false);
 /** The request whose details are open. */
 export const chosen = signal(/** @type {Entry | undefined} */ (undefined));
-
-/** The words for what runs no model. @type {Readonly<Record<string, string>>} */
-const OPERATIONS = {
-  countTokens: "token count",
-  listModels: "model list",
-  getModel: "model facts",
-  getResponse: "stored answer",
-  deleteResponse: "stored answer deleted",
-  cancelResponse: "answer canceled",
-  connect: "WebSocket",
-};
 
 /** @type {import("./design/table.js").Column<Entry>[]} */
 const COLUMNS = [
@@ -60,8 +49,8 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target, path, operation }) => {
-      const aside = operation && (OPERATIONS[operation] ?? operation);
+    view: ({ model, target, path, kind }) => {
+      const aside = kindIn(kind);
       if (!model && !target) return html`<span class="dim">${aside ?? path}</span>`;
       return html`
         <bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>

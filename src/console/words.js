@@ -87,3 +87,28 @@ export function roundUp(value) {
   const step = [1, 1.5, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10;
   return Number((step * power).toPrecision(12));
 }
+
+/** The words for what is no conversation alone. @type {Readonly<Record<string, string>>} */
+const KINDS = {
+  complete: "completion",
+  thread: "thread",
+  embed: "embedding",
+  rerank: "rerank",
+  speak: "speech",
+  transcribe: "transcription",
+  countTokens: "token count",
+  listModels: "model list",
+  getModel: "model facts",
+  getResponse: "stored answer",
+  deleteResponse: "stored answer deleted",
+  cancelResponse: "answer canceled",
+  conversation: "conversation",
+  files: "files",
+  connect: "WebSocket",
+  ping: "sign of life",
+};
+
+/** The word for a kind of request. @param {string | undefined} kind */
+export function kindIn(kind) {
+  return kind && (KINDS[kind] ?? kind);
+}

@@ -24,6 +24,8 @@ export interface Target extends Quirks {
   answerRoom?: number;
   /** Whether the upstream has refused the reasoning of earlier turns. Then not even an empty reasoning field is sent. */
   refusesReasoning?: boolean;
+  /** Whether the upstream has refused the field for the text after a gap. Then the gap is written into the prompt. */
+  refusesSuffix?: boolean;
   /** The content of a turn that has calls but no text, if the upstream refuses null: empty text, or no field at all. */
   silentContent?: "empty" | "absent";
 }

@@ -22,6 +22,10 @@ export async function listModels(incoming: Incoming<"listModels">): Promise<Resp
 /** One of the lane's models, by its name. */
 export async function getModel(incoming: Incoming<"getModel">): Promise<Response> {
   const { protocol, input, lane, context } = incoming;
-  const model = await findModel(input.model, lane, context);
+  const found = await findModel(input.model, lane, context);
+  const asksForGaps = input.gaps && found.task === "chat";
+  const model = asksForGaps
+    ? { ...found, fillsGaps: await (await import("../inference/gaps.ts")).canFill(input.model, lane, context) }
+    : found;
   return protocol.serialize(maskValue(model, context.hide), openExchange(incoming, input));
 }

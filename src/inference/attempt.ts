@@ -219,7 +219,7 @@ export function intakeAt(
 }
 
 /** The upstream with the driver, the base URL and the errors of this target. Throws if the caller may not use it. */
-function upstreamOf(
+export function upstreamOf(
   { upstream: name, driver: spoken, path, guessed, pinned }: PlannedTarget,
   { gateway: { upstreams, drivers }, caller }: RequestContext,
 ): Upstream {

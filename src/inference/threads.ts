@@ -1,6 +1,6 @@
 /** Requests of threads: each is read with the turns before it, and from then on it is like a request that sends them all. */
 import type { KeptThread, ThreadSpeech } from "../contract/thread.ts";
-import type { Claim, Threads } from "../state/threads.ts";
+import { type HeldClaim, RENEW_MS, type Threads } from "../state/threads.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { wantsExplanation } from "./explain.ts";
 import type { Incoming } from "./incoming.ts";
@@ -11,12 +11,13 @@ export async function serveThread(
   serve: (incoming: Incoming<"generate">) => Promise<Response>,
 ): Promise<Response> {
   const { context: { caller: { owner }, requestLog }, wire } = incoming;
+  requestLog.entry.thread = true;
   const { opened, speech, threads } = await open(incoming);
   const { previous, follows } = opened.thread!;
   if (previous === undefined || wantsExplanation(wire)) return await serve(opened);
   const claim = await threads.claim(previous, owner, follows!);
   if (claim.state !== "held") throw speech.refusal(claim.state, previous);
-  const release = once(claim);
+  const release = holding(claim);
   try {
     const response = await serve(opened);
     requestLog.atEnd(() => void release());
@@ -25,6 +26,17 @@ export async function serveThread(
     await release();
     throw error;
   }
+}
+
+/** Renews the claim until it is given back. */
+function holding(claim: HeldClaim): () => Promise<void> {
+  const renewing = setInterval(() => {
+    claim.renew().then((isHeld) => isHeld || clearInterval(renewing));
+  }, RENEW_MS);
+  return () => {
+    clearInterval(renewing);
+    return claim.release();
+  };
 }
 
 /** The request with all turns of its thread, to count its tokens. */
@@ -57,9 +69,4 @@ async function open<K extends "generate" | "countTokens">(
 async function checkUnfinished(previous: string, owner: string, speech: ThreadSpeech, threads: Threads): Promise<void> {
   const answer = await threads.find(previous, owner);
   if (!answer || !speech.isUnfinished(answer.response)) throw speech.refusal("nothing to add", previous);
-}
-
-function once({ release }: Extract<Claim, { state: "held" }>): () => Promise<void> {
-  let released: Promise<void> | undefined;
-  return () => released ??= release();
 }

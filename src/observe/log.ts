@@ -25,6 +25,8 @@ export interface LogEntry {
   /** How often the answer broke off and went on. */
   continued?: number;
   stream?: boolean;
+  /** Whether it is a request of a thread, whose turns the gateway keeps. */
+  thread?: true;
   status: number;
   error?: ErrorCode;
   upstreamStatus?: number;

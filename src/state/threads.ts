@@ -1,7 +1,7 @@
 /**
  * Threads: stored conversations, each answer of which is continued once. They are stored as other answers are, in a space of their
- * own. An answer is continued by whoever claims it first, at any gateway on the store. The claim is given back when its request
- * ends; if that added a turn, the turn itself shows that the answer has been continued.
+ * own. An answer is continued by whoever claims it first, at any gateway on the store. The request that holds a claim renews it
+ * and gives it back when it ends; if that added a turn, the turn itself shows that the answer has been continued.
  */
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
@@ -25,8 +25,15 @@ export interface StoredThread {
   isContinued: boolean;
 }
 
-/** `release` never rejects. */
-export type Claim = { state: "held"; release(): Promise<void> } | { state: "continued" | "in flight" };
+export type Claim = HeldClaim | { state: "continued" | "in flight" };
+
+/** Neither function rejects. */
+export interface HeldClaim {
+  state: "held";
+  /** Called every `RENEW_MS`. Returns whether the claim is still held: not if the store was away for too long. */
+  renew(): Promise<boolean>;
+  release(): Promise<void>;
+}
 
 /** `by`: made for one request. */
 interface ClaimRecord {
@@ -38,10 +45,14 @@ export type ThreadOptions = Omit<ContinuityOptions, "space"> & { newId(): string
 const SPACE: TurnSpace = { answers: "messages", threads: "message threads", isLinear: true };
 
 /**
- * How long a claim is held for a gateway that does not release it, in milliseconds. An answer that takes longer could be continued
- * once more meanwhile. Only one of both is stored then.
+ * How long a claim is held for a gateway that is gone, in milliseconds. If it is not gone but cannot renew the claim, the answer could
+ * be continued once more meanwhile. Only one of both is stored then.
  */
-const CLAIM_MS = 3_600_000;
+const CLAIM_MS = 60_000;
+/** How often a claim is renewed, in milliseconds. */
+export const RENEW_MS = 15_000;
+
+const TOO_LONG = "The thread is longer than one request may be: begin a new one";
 
 export function createThreads({ newId, ...options }: ThreadOptions): Threads {
   const { store, now } = options;
@@ -65,8 +76,11 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
           isContinued: await answers.ask("read", isContinued(owner, conversation)),
         };
       } catch (error) {
-        if (error instanceof GatewayError && error.code === "previous_response_not_found") return undefined;
-        throw error;
+        if (!(error instanceof GatewayError)) throw error;
+        if (error.code === "previous_response_not_found") return undefined;
+        // The only other fault of a conversation that was found is its length.
+        if (error.code !== "invalid_request") throw error;
+        throw new GatewayError(error.code, TOO_LONG, { param: "thread" });
       }
     },
 
@@ -75,20 +89,15 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
       const mine = { by: newId() };
       // A key of its own, so that the claim of another request is never deleted.
       const own: StoreKey = [...key, mine.by];
-      const release = async () => {
-        try {
-          await answers.ask("delete", store.delete(own, key));
-        } catch {
-          // It ends by itself.
-        }
-      };
+      const claim = new StoredClaim({ key, own, mine, isBy, answers, store, now });
+      const release = () => claim.release();
       const adding = store.add([[key, mine], [own, mine]], now() + CLAIM_MS);
       try {
         // A command that got no reply may have been sent twice.
         const isHeld = await answers.ask("write", adding) || await isBy(key, mine);
         // Another request may have added its turn since the thread was read.
         const isOver = await answers.ask("read", isContinued(owner, conversation));
-        if (isHeld && !isOver) return { state: "held", release };
+        if (isHeld && !isOver) return claim;
         if (isHeld) await release();
         return { state: isOver ? "continued" : "in flight" };
       } catch (error) {
@@ -98,4 +107,50 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
       }
     },
   };
+}
+
+interface ClaimParts extends Pick<ContinuityOptions, "store" | "now"> {
+  key: StoreKey;
+  own: StoreKey;
+  mine: ClaimRecord;
+  answers: StoredAnswers;
+  isBy(key: StoreKey, claim: ClaimRecord): Promise<boolean>;
+}
+
+class StoredClaim implements HeldClaim {
+  readonly state = "held";
+  readonly #parts: ClaimParts;
+  #isOver = false;
+
+  constructor(parts: ClaimParts) {
+    this.#parts = parts;
+  }
+
+  async renew(): Promise<boolean> {
+    const { key, own, mine, answers, store, now, isBy } = this.#parts;
+    if (this.#isOver) return false;
+    const expiresAt = now() + CLAIM_MS;
+    try {
+      // What is there is renewed and not added. What had ended is added, and the claim is another's by now.
+      const hadEnded = await answers.ask("write", store.add([[own, mine]], expiresAt, { keys: [key, own], expiresAt }));
+      if (this.#isOver || !hadEnded && await isBy(key, mine)) return !this.#isOver;
+      this.#isOver = true;
+      await answers.ask("delete", store.delete(own));
+      return false;
+    } catch {
+      // The next renewal may reach the store.
+      return !this.#isOver;
+    }
+  }
+
+  async release(): Promise<void> {
+    const { key, own, answers, store } = this.#parts;
+    if (this.#isOver) return;
+    this.#isOver = true;
+    try {
+      await answers.ask("delete", store.delete(own, key));
+    } catch {
+      // It ends by itself.
+    }
+  }
 }

@@ -16,6 +16,7 @@ import {
   NULL_CONTENT,
   REASONING,
   refusedBy,
+  SUFFIX,
   tellsRoom,
   UNFINISHED,
   without,
@@ -29,7 +30,7 @@ import { readReply, send, type Upstream } from "./send.ts";
 export { recall, settleTrial, withoutRefused } from "./known_refusals.ts";
 
 /** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
-const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
+const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT, SUFFIX];
 
 /** How often one upstream is asked, with the first time. Some hosts report only one field at a time. */
 const MOST_TRIES = 5;
@@ -180,6 +181,9 @@ async function lessOf<K extends ModelOperation>(
   refused: readonly string[],
 ): Promise<Call | undefined> {
   const way = wayOf(attempt);
+  if (attempt.operation === "complete" && named.includes(SUFFIX) && !("local" in way)) {
+    return await withMarks(call, { attempt, describeWithout }, refused);
+  }
   const standsInInput = named.some((one) => IN_INPUT.includes(one));
   if (!standsInInput || !("messages" in attempt.input) || "local" in way) {
     const less = without(call, named, attempt);
@@ -189,12 +193,26 @@ async function lessOf<K extends ModelOperation>(
   return less && JSON.stringify(less.body) !== JSON.stringify(call.body) ? less : undefined;
 }
 
+/** The call with its gap in the prompt. A request may have several calls, of which this is one. */
+async function withMarks<K extends ModelOperation>(
+  call: Call,
+  { attempt, describeWithout }: Pick<Asking<K>, "attempt" | "describeWithout">,
+  refused: readonly string[],
+): Promise<Call | undefined> {
+  const way = wayOf(attempt) as UpstreamOperation<K>;
+  const bodyOf = ({ body }: Call) => JSON.stringify(body);
+  const before = await describeWithout(way, refused.filter((one) => one !== SUFFIX));
+  const at = before.findIndex((one) => bodyOf(one) === bodyOf(call));
+  const less = at < 0 ? undefined : (await describeWithout(way, refused))[at];
+  return !less || bodyOf(less) === bodyOf(call) ? undefined : less;
+}
+
 /**
  * Whether to remember the refusal: only if it concerns a field that was sent. Reasoning that is refused because of one
  * conversation, such as another vendor's signature, says nothing about the next conversation.
  */
 function isLearnt(named: string, before: Call, after: Call, { details }: GatewayError): boolean {
-  if ([CACHE_HINT, NULL_CONTENT, EMPTY_CONTENT].includes(named)) return true;
+  if ([CACHE_HINT, NULL_CONTENT, EMPTY_CONTENT, SUFFIX].includes(named)) return true;
   if (named === REASONING) return details.reasoning === "any";
   return Object.hasOwn(fieldsOf(before), named) && !Object.hasOwn(fieldsOf(after), named);
 }

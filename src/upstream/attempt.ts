@@ -45,6 +45,8 @@ export interface Attempt<K extends ModelOperation> {
   /** Whose request it is. What an upstream refuses is remembered for the requests of one key first. */
   key: string;
   target: Target;
+  /** The target as the calls were described for it, if that is another. The answer is read against it. */
+  described?: Target;
   upstream: Upstream;
   context: AnswerContext;
   /** How the answer passes back through stages of plugins. Absent if there are none. */

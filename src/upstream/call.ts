@@ -5,7 +5,7 @@ import type { Call } from "../contract/call.ts";
 import type { Target, UpstreamOperation } from "../contract/driver.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import type { Attempt, Lessons } from "./attempt.ts";
-import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy, without } from "./call_fields.ts";
+import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy, SUFFIX, without } from "./call_fields.ts";
 import { needsSchemaInPrompt } from "./schema_in_prompt.ts";
 import { send, type Upstream } from "./send.ts";
 
@@ -35,7 +35,7 @@ function described<K extends ModelOperation>(
   way: UpstreamOperation<K>,
   refused: readonly string[],
 ): Call[] {
-  const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
+  const made = way.request(input, targetWithout(refused, attempt), attempt.context);
   let calls = Array.isArray(made) ? made : [made];
   if (refused.length > 0) calls = calls.map((call) => without(call, refused, attempt));
   if (attempt.upstream.refusals.hasAny && relaxing) {
@@ -57,12 +57,16 @@ async function callsFor<K extends ModelOperation>(
   refused: readonly string[],
 ): Promise<Call[]> {
   const input = await attempt.prepare(lessonsOf(attempt, refused));
-  const calls = [way.request(input, targetWithout(refused, attempt.target), attempt.context)].flat();
+  const calls = [way.request(input, targetWithout(refused, attempt), attempt.context)].flat();
   return calls.map((call) => without(call, refused, attempt));
 }
 
-function targetWithout(refused: readonly string[], target: Target): Target {
+function targetWithout<K extends ModelOperation>(refused: readonly string[], attempt: Attempt<K>): Target {
+  const { target } = attempt;
   if (refused.length === 0) return target;
+  if (attempt.operation === "complete" && refused.includes(SUFFIX)) {
+    return attempt.described = { ...target, refusesSuffix: true };
+  }
   return {
     ...target,
     ...(refused.includes(REASONING) && { refusesReasoning: true }),

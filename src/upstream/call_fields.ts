@@ -16,6 +16,9 @@ export const UNFINISHED = "unfinished turns";
 export const NULL_CONTENT = "null content";
 export const EMPTY_CONTENT = "empty content";
 
+/** The field for the text after a gap. Without it, the gap is written with the marks of the model's family. */
+export const SUFFIX = "native suffix";
+
 /** The fields that the upstream refuses, as configured and as learned. */
 export function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
   const { operation, upstream: { refuses, refusals }, key } = attempt;

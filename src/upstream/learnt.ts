@@ -6,6 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { exchangeOf } from "../relaxations/exchange.ts";
 import { recall } from "./call.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
+import { SUFFIX } from "./call_fields.ts";
 import { A_FORM, A_FORM_BESIDE_TOOLS, FORM } from "./schema_in_prompt.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -69,6 +70,7 @@ function describe(learnt: Learnable): Pick<RefusedPart, "kind" | "part"> {
 }
 
 const WORDS: ReadonlyMap<string, Pick<RefusedPart, "kind" | "part">> = new Map([
+  [SUFFIX, { kind: "in another form", part: "suffix in the prompt" }],
   [A_FORM, { kind: "in another form", part: "output schema in the prompt" }],
   [A_FORM_BESIDE_TOOLS, { kind: "in another form", part: "output schema in the prompt beside tools" }],
 ]);

@@ -66,7 +66,7 @@ export function respond<K extends ModelOperation>(
   bill?: AnswerBill<K>,
   isChecked = attempt.operation !== "generate",
 ): Output<K> | Promise<Output<K>> {
-  const { input, target, context, upstream: { json } } = attempt;
+  const { input, context, upstream: { json }, described: target = attempt.target } = attempt;
   let bytes = 0;
   for (const reply of replies) bytes += reply.bytes ?? Infinity;
   // Every value, and every name, takes at least one byte.

@@ -46,7 +46,7 @@ async function openCall<K extends ModelOperation>(
   way: UpstreamOperation<K>,
   bill: AnswerBill<K> | undefined,
 ): Promise<EventSource<StreamEvent<K>>> {
-  const { operation, input, target, context, upstream } = attempt;
+  const { operation, input, context, upstream } = attempt;
   const { timeouts, answerBytes, json } = upstream;
   const [call] = await runStep(() => describe(attempt, way));
   if (!call || !way.stream) throw cannotStream(attempt);
@@ -58,6 +58,7 @@ async function openCall<K extends ModelOperation>(
     const isStream = isEventStream(response, operation);
     const body = isStream || !response.body ? response.body : await peek(response.body);
     if (body && (isStream || "isEvents" in body && body.isEvents)) {
+      const { described: target = attempt.target } = attempt;
       const reader = way.stream.reader(forReader(input), target, context);
       const framing = way.stream.framingAt?.(target) ?? way.stream.framing;
       return new AnswerStream(body, reader, framing, watch, attempt, bill);

@@ -4,6 +4,7 @@ import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, NOW, type TestAp
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { answerWhole } from "../support/chat.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
 
 const KEYED: ConfigInput = {
   ...CONFIG,
@@ -394,6 +395,43 @@ Deno.test("console: what runs and what ended is shown, without content and witho
   assertEquals((await look(seen.next)).ended, []);
   assertEquals((await look(-5)).ended.length, 1);
   assertEquals((await look(seen.next, "another process's")).ended.length, 1, "Its numbers say nothing here");
+});
+
+Deno.test("console: a completion, a thread and a request for files are told from conversations", async () => {
+  const config = {
+    ...KEYED,
+    upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, completions: "plain" } },
+  };
+  const upstream = fakeUpstream(({ url }) =>
+    url.pathname.endsWith("/chat/completions")
+      ? answerWhole()
+      : Response.json({ choices: [{ index: 0, text: "b", finish_reason: "stop" }] })
+  );
+  const app = newApp({ config: config as ConfigInput, fetch: upstream.fetch });
+  const cookie = { cookie: await cookieOf(app) };
+  const headers = { "x-api-key": ANNA };
+  const turn = { ...chatBody(), max_tokens: 9, thread: { type: "create" } };
+  for (
+    const ask of [
+      () => app.post(CHAT, chatBody(), headers),
+      () => app.post("/oss/v1/completions", { model: "model", prompt: "a" }, headers),
+      () => app.post("/oss/v1/messages", turn, { ...headers, "anthropic-version": "2023-06-01" }),
+      () => app.get("/oss/v1/files", headers),
+      () => app.get("/oss/v1/models", headers),
+    ]
+  ) await (await ask()).text();
+  const { ended } = await (await app.get("/console/api/live", cookie)).json();
+  const seen = ended.map((
+    { status, kind, operation, thread }: Record<string, unknown>,
+  ) => [status, kind, operation, thread]);
+  assertEquals(seen, [
+    [200, undefined, undefined, undefined],
+    [200, "complete", undefined, undefined],
+    [200, "thread", undefined, undefined],
+    [200, "files", "files", undefined],
+    [200, "listModels", "listModels", undefined],
+  ]);
+  assertEquals(app.logs.map(({ thread }) => thread), [undefined, undefined, true, undefined, undefined]);
 });
 
 Deno.test("console: a refused request has the client that sent it", async () => {

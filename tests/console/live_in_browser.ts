@@ -199,7 +199,7 @@ async function followed(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(page), []);
 }
 
-/** Requests that run no model say what they are, and no figure of latency counts them. */
+/** Requests that are no plain conversations say what they are, and no figure of latency counts those that run no model. */
 async function idle(desk: Desk): Promise<void> {
   const { page, app } = desk;
   await logIn(desk);
@@ -214,6 +214,9 @@ async function idle(desk: Desk): Promise<void> {
   const duration = page.getByRole("list", { name: "Figures of the time that is shown" }).getByRole("listitem")
     .filter({ hasText: "Duration" });
   assertStringIncludes((await duration.textContent())!, "95 %: –");
+  await (await app.post("/oss/v1/completions", { model: "sandbox", prompt: "one" }, headers)).text();
+  await shows(page, 3);
+  assertStringIncludes((await modelsOf(page))[0]!, "(completion)");
   await (await app.post(CHAT, chatBody(), headers)).text();
   await duration.filter({ hasText: /95 %: \d/ }).waitFor();
 }

@@ -1,5 +1,6 @@
 /** Numbers and filters as the console's pages write and read them. */
 import { assertEquals } from "@std/assert";
+import { TASK_OF } from "../../src/canonical/operations.ts";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
 import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
@@ -11,10 +12,29 @@ import {
   inShort,
   inSpan,
   inTime,
+  kindIn,
   programIn,
   roundUp,
   settingInWords,
 } from "../../src/console/words.js";
+
+Deno.test("console: every kind of request has a word, but for conversations", () => {
+  const { generate: _generate, relay: _relay, ...others } = TASK_OF;
+  const kinds = [...Object.keys(others), "thread"];
+  assertEquals(
+    kinds.filter((kind) => kindIn(kind) === kind && !["rerank", "thread", "files", "conversation"].includes(kind)),
+    [],
+  );
+  assertEquals([undefined, "complete", "thread", "rerank", "files"].map(kindIn), [
+    undefined,
+    "completion",
+    "thread",
+    "rerank",
+    "files",
+  ]);
+  const [completion, chat] = [{ kind: "complete" }, {}].map((more) => ({ id: "1", time: "", path: "", ...more }));
+  assertEquals([completion!, chat!].map(matcherOf("completion")), [true, false]);
+});
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
   assertEquals([undefined, 0, 999.4, 1_234, 61_000].map(inTime), ["–", "0 ms", "999 ms", "1.23 s", "1 min 1 s"]);

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { type ChatRequest, type ChatResponse, type Message, Ollama } from "ollama";
 import { call, chatStream, chatWhole, CONFIG, type Mode, MODES, responseOf, streamed } from "../regressions/support.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { ENV, newApp, type TestApp } from "../support/app.ts";
+import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { type FakeUpstream, fakeUpstream } from "../support/fake_upstream.ts";
 
 /** A client of the lane `oss`, or of the whole gateway. */
@@ -328,6 +328,37 @@ Deno.test("ollama: the models of a lane are listed and shown", async () => {
   assertEquals((await client.show({ model: "reader" })).capabilities, ["embedding"]);
   const error = await assertRejects(() => client.show({ model: "nobody" }));
   assertEquals((error as { status_code: number }).status_code, 404);
+});
+
+Deno.test("ollama: a model that fills gaps says so, by each way in which its upstream fills them", async () => {
+  const at = (upstream: string, model: string) => ({ task: "chat" as const, targets: [{ upstream, model }] });
+  const server = { driver: "chat", baseUrl: "http://upstream.test/v1" } as const;
+  const config: ConfigInput = {
+    upstreams: {
+      plain: server,
+      suffix: { ...server, completions: "suffix" },
+      off: { ...server, completions: "off" },
+      sandbox: { driver: "sandbox" },
+    },
+    lanes: {
+      oss: {
+        models: {
+          "with marks": at("plain", "Qwen/Qwen2.5-Coder-7B"),
+          "without marks": at("plain", "org/model"),
+          "with a suffix": at("suffix", "org/model"),
+          "off": at("off", "Qwen/Qwen2.5-Coder-7B"),
+          "sandbox": at("sandbox", "sandbox"),
+          "second": { task: "chat", targets: [...at("off", "a").targets, ...at("suffix", "b").targets] },
+        },
+      },
+    },
+  };
+  const client = newClient(newApp({ config }));
+  const filling: string[] = [];
+  for (const model of Object.keys(config.lanes!.oss!.models!)) {
+    if ((await client.show({ model })).capabilities.includes("insert")) filling.push(model);
+  }
+  assertEquals(filling, ["with marks", "with a suffix", "sandbox", "second"]);
 });
 
 Deno.test("ollama: a client that takes a host only finds the lane of its model, and the first lane's list", async () => {

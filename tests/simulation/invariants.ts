@@ -81,9 +81,12 @@ export function checkRates(
 ): void {
   const { settings: { requestsPerMinute, store }, gateways } = schedule;
   if (requestsPerMinute === undefined) return;
-  // While their server is silent, each assumes that the others take as many as it does.
-  const alone = isTroubled ? processes / gateways : 0;
-  const limit = requestsPerMinute * (store === "redis" ? 1 + alone : processes);
+  const isShared = store === "redis";
+  const shared = requestsPerMinute * (isShared ? 1 : processes);
+  // While their server is silent, each assumes that the others take as many as it does. It serves one in any case: otherwise a key
+  // with fewer requests a minute than there are gateways would get none.
+  const each = requestsPerMinute / gateways;
+  const [atOnce, aMinute] = isShared && isTroubled ? [processes * Math.max(1, each), processes * each] : [0, 0];
   for (const key of ["anna", "bert"]) {
     const admitted = received.flatMap(({ ask, beganAt }) => {
       const until = calls.find((call) => call.ask === ask.id)?.at;
@@ -92,7 +95,8 @@ export function checkRates(
     for (const { beganAt: from } of admitted) {
       for (const { until } of admitted) {
         const count = admitted.filter((one) => one.beganAt >= from && one.until <= until).length;
-        const allowed = limit * (1 + Math.max(0, until - from) / 60_000);
+        const minutes = Math.max(0, until - from) / 60_000;
+        const allowed = shared * (1 + minutes) + atOnce + aMinute * minutes;
         if (count > allowed + 0.001) throw new Violation("rate", `${key} began ${count} from ${from} to ${until}`);
       }
     }

@@ -3,10 +3,12 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
-import { createThreads, type Threads } from "../../src/state/threads.ts";
+import { createThreads, RENEW_MS, type Threads } from "../../src/state/threads.ts";
 import { assistant, RETENTION_MS, user } from "./continuity/client.ts";
 import { ENGINES } from "./engines.ts";
 
+/** How long a gateway that is gone holds a claim. */
+const CLAIM_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const ADA = "ada";
 
@@ -91,17 +93,53 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     await add(one, "msg_1", "a");
     const { conversation } = (await two.open("msg_1", ADA))!;
     assertEquals((await one.claim("msg_1", ADA, conversation)).state, "held");
-    clock.time += HOUR_MS - 1;
+    clock.time += CLAIM_MS - 1;
     assertEquals((await two.claim("msg_1", ADA, conversation)).state, "in flight");
     clock.time += 1;
     assertEquals((await two.claim("msg_1", ADA, conversation)).state, "held");
+  });
+
+  test("a claim is held for as long as it is renewed, and until it is given back", async (one, two, clock) => {
+    await add(one, "msg_1", "a");
+    const { conversation } = (await two.open("msg_1", ADA))!;
+    const claim = await one.claim("msg_1", ADA, conversation);
+    assert(claim.state === "held");
+    for (let at = 0; at < 12; at++) {
+      clock.time += RENEW_MS;
+      assertEquals(await claim.renew(), true);
+      assertEquals((await two.claim("msg_1", ADA, conversation)).state, "in flight");
+    }
+    clock.time += CLAIM_MS - 1;
+    assertEquals((await two.claim("msg_1", ADA, conversation)).state, "in flight");
+    await claim.release();
+    const next = await two.claim("msg_1", ADA, conversation);
+    assertEquals([next.state, await claim.renew()], ["held", false]);
+    assert(next.state === "held");
+    await next.release();
+    assertEquals((await one.claim("msg_1", ADA, conversation)).state, "held");
+  });
+
+  test("a claim that has ended is not renewed, and the one of another is left as it is", async (one, two, clock) => {
+    await add(one, "msg_1", "a");
+    const { conversation } = (await two.open("msg_1", ADA))!;
+    for (const isTaken of [false, true]) {
+      const late = await one.claim("msg_1", ADA, conversation);
+      assert(late.state === "held");
+      clock.time += CLAIM_MS;
+      const next = isTaken ? await two.claim("msg_1", ADA, conversation) : undefined;
+      assertEquals(await late.renew(), false);
+      await late.release();
+      const other = await one.claim("msg_1", ADA, conversation);
+      assertEquals([next?.state, other.state], isTaken ? ["held", "in flight"] : [undefined, "held"]);
+      if (other.state === "held") await other.release();
+    }
   });
 
   test("a claim that ended by itself takes nobody's when it is given back", async (one, two, clock) => {
     await add(one, "msg_1", "a");
     const { conversation } = (await two.open("msg_1", ADA))!;
     const slow = await one.claim("msg_1", ADA, conversation);
-    clock.time += HOUR_MS;
+    clock.time += CLAIM_MS;
     const next = await two.claim("msg_1", ADA, conversation);
     assert(slow.state === "held" && next.state === "held");
     await slow.release();

@@ -18,11 +18,16 @@ export function live(
 ): Response {
   const idle = protocols.filter(({ operation }) => operation === "countTokens" || TASK_OF[operation] === undefined);
   const operations = new Map(idle.map(({ name, operation }) => [name, operation]));
-  /** Names the operation of a request that runs no model. */
-  const named = <T extends { protocol?: string }>(entry: T) => ({
-    ...entry,
-    operation: operations.get(entry.protocol ?? ""),
-  });
+  const kinds = new Map(protocols.map(({ name, operation }) => [name, operation]));
+  /** Names the operation of a request that runs no model, and what it is if it is no conversation alone. */
+  const named = <T extends { protocol?: string; thread?: true }>({ thread, ...entry }: T) => {
+    const kind = kinds.get(entry.protocol ?? "");
+    return {
+      ...entry,
+      operation: operations.get(entry.protocol ?? ""),
+      kind: thread ? "thread" : kind === "generate" ? undefined : kind,
+    };
+  };
   const isSame = url?.searchParams.get("feed") === feed?.id;
   const since = isSame ? Number(url?.searchParams.get("since")) : 0;
   const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({
@@ -33,6 +38,7 @@ export function live(
     lane: entry.lane,
     protocol: entry.protocol,
     model: entry.model && hide(entry.model),
+    thread: entry.thread,
     stream: entry.stream,
     firstEventMs: entry.firstEventMs,
     target,

@@ -1,5 +1,6 @@
 /** Threads: the gateway keeps the conversation, and each request of a client holds its new turn alone. */
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import { mock } from "node:test";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
@@ -333,6 +334,81 @@ Deno.test("threads: nobody continues a response of another key, a response of an
   assertEquals((await client.app.post(PATH.responses, previous, team)).status, 400);
   assertEquals((await client.app.get(`${PATH.responses}/${first.id}`, team)).status, 404);
   assertEquals((await client.ask({ messages: [user("b")], thread: after(first.id) }, "whole", team)).status, 200);
+});
+
+for (const mode of MODES) {
+  Deno.test(`threads, ${mode}: a response is claimed for as long as its request runs, and no more than a minute longer`, async () => {
+    mock.timers.enable({ apis: ["setInterval"] });
+    try {
+      let time = NOW;
+      const now = () => time;
+      const store = createMemoryStore({ now, limitBytes: 1e7 });
+      const [gate, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const one = newClient([{ text: "one" }, async (asked) => {
+        arrived.resolve();
+        await gate.promise;
+        return answering({ text: "two" })(asked);
+      }], { store, now });
+      let ids = 1_000;
+      const two = newClient([{ text: "three" }], { store, now, newId: () => String(ids++) });
+      const first = await one.ask({ messages: [user("a")], thread: CREATE }, mode);
+      const slow = one.ask({ messages: [user("b")], thread: after(first.id) }, mode);
+      await arrived.promise;
+      const goOn = () => two.ask({ messages: [user("c")], thread: after(first.id) }, mode);
+      for (let minutes = 0; minutes < 5; minutes += 0.25) {
+        time += 15_000;
+        mock.timers.tick(15_000);
+        assertRefused(await goOn(), "thread_continue_in_flight");
+      }
+      // Its gateway is gone: nothing renews the claim any more.
+      time += 60_000;
+      assertEquals(textOf(await goOn()), "three");
+      gate.resolve();
+      await slow;
+    } finally {
+      mock.timers.reset();
+    }
+  });
+}
+
+Deno.test("threads: nothing of a claim is renewed once its request is over", async () => {
+  const timers = new Set<unknown>();
+  const { setInterval: set, clearInterval: clear } = globalThis;
+  Object.assign(globalThis, {
+    setInterval: (...args: Parameters<typeof set>) => {
+      const timer = set(...args);
+      timers.add(timer);
+      return timer;
+    },
+    clearInterval: (timer: number) => void timers.delete(timer) || clear(timer),
+  });
+  try {
+    const client = newClient([
+      { text: "one" },
+      { text: "two" },
+      () => Response.json({ error: { message: "no" } }, { status: 422 }),
+    ]);
+    const first = await client.ask({ messages: [user("a")], thread: CREATE });
+    const second = await client.ask({ messages: [user("b")], thread: after(first.id) }, "streamed");
+    await client.ask({ messages: [user("c")], thread: after(second.id) });
+    assertEquals([client.upstream.asked.length, timers.size], [3, 0]);
+  } finally {
+    Object.assign(globalThis, { setInterval: set, clearInterval: clear });
+  }
+});
+
+Deno.test("threads: one that is longer than a request may be is refused as a thread", async () => {
+  const client = newClient([{ text: "x".repeat(3_000) }], { config: { ...CONFIG, limits: { bodyBytes: 4_000 } } });
+  let thread: JsonObject = CREATE;
+  for (let turns = 0;; turns++) {
+    assert(turns < 5, "It was never too long");
+    const { status, id, error } = await client.ask({ messages: [user("a")], thread });
+    thread = after(id);
+    if (status === 200) continue;
+    assertEquals([status, error?.type], [400, "invalid_request_error"]);
+    assertEquals(error!.message, "The thread is longer than one request may be: begin a new one");
+    break;
+  }
 });
 
 Deno.test("threads: a field that is no thread is refused with its path", async () => {
