@@ -99,6 +99,7 @@ const files = fileProtocols({
   describe: () => import("./description.ts"),
   wire: WIRE,
   accepts: speaksThisWire,
+  serializeAllowance,
   serializeError,
 });
 
