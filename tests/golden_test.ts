@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { loadFixtures } from "./support/fixtures.ts";
 import { goldenOf } from "./support/golden.ts";
+import { fileGoldens } from "./support/golden/files.ts";
 import { learnUsual, showUsual } from "./support/golden/usual.ts";
 import { WIRES } from "./support/wires.ts";
 
@@ -23,6 +24,10 @@ for (const wire of WIRES) {
       compare(`${name}.txt`, text);
     });
   }
+}
+
+for (const [path, text] of await fileGoldens()) {
+  Deno.test(`golden: ${path.replace(".txt", "")}`, () => compare(path, text));
 }
 
 Deno.test("golden: what is the same in every case", () => compare("envelopes.txt", showUsual(usual)));
