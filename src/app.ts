@@ -22,7 +22,7 @@ import {
   stages,
 } from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
-import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
+import { announced, optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
 import { createShared, isStoreShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
@@ -266,7 +266,7 @@ let started: Hosted | undefined;
 /** The app that the environment describes, created on first use. */
 function fromEnvironment(): Hosted {
   if (started) return started;
-  const app = createApp({ config: readConfig(), ...optionsFor(deno.env) });
+  const app = createApp({ config: announced(readConfig(), deno), ...optionsFor(deno.env) });
   return started = isOnDeploy(deno.env) ? { app, count: stopInTime(app, deno) } : { app };
 }
 

@@ -43,10 +43,11 @@ const OWN_SEGMENTS: ReadonlySet<string> = new Set([
   ...PAGE_SEGMENTS,
 ]);
 
-/** The operations that run a model for the caller. */
-const RUN_MODELS: ReadonlySet<string> = new Set(
-  Object.entries(TASK_OF).flatMap(([name, task]) => task === undefined || name === "countTokens" ? [] : [name]),
-);
+/** The operations that take from the caller's limits: those that run a model, and those on files. */
+const LIMITED: ReadonlySet<string> = new Set([
+  ...Object.entries(TASK_OF).flatMap(([name, task]) => task === undefined || name === "countTokens" ? [] : [name]),
+  "files",
+]);
 
 /** `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated. */
 export async function handle(
@@ -190,7 +191,7 @@ function receive({ operation, body: kind }: AnyProtocol, context: RequestContext
   // An explained request is not sent to any upstream.
   if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {
     if (kind !== "none") requestLog.capture = observe.captures?.loaded?.begin(context);
-    if (RUN_MODELS.has(operation)) {
+    if (LIMITED.has(operation)) {
       guards.loadShedder.check(guards.limits, operation === "complete");
       if (caller.quota) account = guards.admission(caller);
     }

@@ -3,6 +3,7 @@ import { loadFixtures } from "./support/fixtures.ts";
 import { goldenOf } from "./support/golden.ts";
 import { completionsGolden } from "./support/golden/completions.ts";
 import { loadThreads, threadGolden } from "./support/golden/threads.ts";
+import { fileGoldens } from "./support/golden/files.ts";
 import { learnUsual, showUsual } from "./support/golden/usual.ts";
 import { WIRES } from "./support/wires.ts";
 
@@ -35,6 +36,10 @@ for (const fixture of loadFixtures("completions")) {
 for (const fixture of loadThreads()) {
   const name = `threads/${fixture.name}`;
   Deno.test(`golden: ${name}`, async () => compare(`${name}.txt`, await threadGolden(fixture, UPDATE)));
+}
+
+for (const [path, text] of await fileGoldens()) {
+  Deno.test(`golden: ${path.replace(".txt", "")}`, () => compare(path, text));
 }
 
 Deno.test("golden: what is the same in every case", () => compare("envelopes.txt", showUsual(usual)));

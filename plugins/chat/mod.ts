@@ -76,6 +76,7 @@ const files = fileProtocols({
   load: () => import("./files.ts"),
   describe: () => import("./description.ts"),
   wire: WIRE,
+  serializeAllowance,
   serializeError,
 });
 

@@ -102,6 +102,7 @@ const files = fileProtocols({
   describe: () => import("./description.ts"),
   wire: WIRE,
   accepts: speaksThisWire,
+  serializeAllowance,
   serializeError,
 });
 

@@ -6,7 +6,7 @@ import type { FileVerb } from "./files.ts";
 
 type Verbs<T> = Record<"upload" | "list" | "get" | "content" | "remove", T>;
 
-interface FileWire extends Pick<Protocol<"files">, "wire" | "accepts" | "serializeError"> {
+interface FileWire extends Pick<Protocol<"files">, "wire" | "accepts" | "serializeAllowance" | "serializeError"> {
   /** The first part of the names. */
   prefix: string;
   /** Loads the code at the first request, because few clients upload files. */

@@ -1,10 +1,11 @@
 /** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
 import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
+import { readerLine } from "../compose/hosted.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { FETCHER_URL, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
+import { metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
@@ -20,17 +21,9 @@ import { watchTerminal } from "./terminal.ts";
 import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
 
-const NO_DOCUMENTS =
-  "Documents: PDFs and office documents get 400, because no fetcher runs beside the gateway. Start it with the launcher " +
-  'from its sources, or name a fetcher in "hostedTools.webFetch"';
-
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
   "Deno does so unless OTEL_DENO_TRACING=false";
-
-function lacksFetcher({ documents, hostedTools: { webFetch } }: Config, { env }: Platform): boolean {
-  return documents !== undefined && webFetch?.url === undefined && env(FETCHER_URL) === undefined;
-}
 
 type Load = (
   env: Platform["env"],
@@ -92,7 +85,8 @@ async function serveUntilStopped(
   const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${locationOf(thrown)}`));
   await worker?.begin(loaded, running);
   await onServing?.();
-  if (lacksFetcher(loaded.config, platform)) say(NO_DOCUMENTS);
+  const unread = worker?.isFirst === false ? undefined : readerLine(loaded.config, platform.env);
+  if (unread !== undefined) say(unread);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
   void import("./settle_in.ts").then(({ settleIn }) =>

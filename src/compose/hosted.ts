@@ -1,8 +1,10 @@
 import type { HostedWork } from "../canonical/hosted.ts";
 import { FETCHER_URL } from "../config/permissions.ts";
+import type { Config } from "../config/schema.ts";
 import { secretAt } from "../config/secrets.ts";
 import type { ReadDocument } from "../hosted/read_document.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
+import type { Platform } from "../platform/platform.ts";
 import type { World } from "./world.ts";
 
 /** Runs the configured hosted tools. Its modules are loaded with the first call. */
@@ -61,6 +63,22 @@ function isConfigured(
 function isAllowed(url: string, allowed: readonly string[]): boolean {
   const place = URL.parse(url);
   return place !== null && place.username + place.password === "" && allowed.includes(place.origin);
+}
+
+/** For operators, where documents are wanted and nothing reads them. */
+export const NO_READER = {
+  message: "PDFs and office documents get 400, and other files are text, because no fetcher runs beside the gateway",
+  cure: 'Start it with the launcher from its sources, or name a fetcher in "hostedTools.webFetch"',
+};
+
+/** Whether documents are wanted and neither the configuration names a fetcher nor the launcher has started one. */
+export function lacksReader({ documents, hostedTools: { webFetch } }: Config, env: Platform["env"]): boolean {
+  return documents !== undefined && webFetch?.url === undefined && env(FETCHER_URL) === undefined;
+}
+
+/** The line that says so at the start. `undefined` if something reads them, or nothing shall. */
+export function readerLine(config: Config, env: Platform["env"]): string | undefined {
+  return lacksReader(config, env) ? `Documents: ${NO_READER.message}. ${NO_READER.cure}` : undefined;
 }
 
 /** Reads documents. Its modules are loaded with the first one. */

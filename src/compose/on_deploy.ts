@@ -2,10 +2,13 @@
  * The differences on Deno Deploy: processes come and go, each has half a gigabyte, and each is killed five seconds
  * after SIGINT.
  */
+import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
+import { standardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 import { isOnDeploy } from "../state/kv_file.ts";
 import { settleWithin } from "../util/timeout.ts";
+import { readerLine } from "./hosted.ts";
 
 /**
  * The time after SIGINT for requests to go on, then for streams to end with a reason, then for the store to be written,
@@ -25,6 +28,13 @@ export function optionsFor(env: Env): { env?: Env; pace?: Partial<Pace> } {
     // A process without requests is frozen, so usage is written at once.
     pace: { gatherMs: 0 },
   };
+}
+
+/** The configuration. Says which part of it such a host cannot serve. */
+export function announced(config: Config, platform: Platform): Config {
+  const line = readerLine(config, platform.env);
+  if (line !== undefined) standardStreams(platform).say(line);
+  return config;
 }
 
 interface Stoppable {

@@ -1,6 +1,7 @@
 import type { FilesAnswer, FilesRequest } from "../canonical/files.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
+import { admitLimited } from "../inference/admission.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { openFiles } from "../inference/given_files.ts";
 import type { Files } from "../state/files.ts";
@@ -8,14 +9,17 @@ import type { Files } from "../state/files.ts";
 /** Stores, lists, returns or deletes files of the caller. */
 export async function files(incoming: Incoming<"files">): Promise<Response> {
   const { protocol, input, context, lane } = incoming;
-  const found = await answer(await openFiles(context), input, context);
+  const kept = await openFiles(context);
+  // It uses no tokens and costs nothing, but it counts as a request.
+  if (context.gateway.guards.budgets || context.caller.quota) await admitLimited(context, 0);
+  const found = await answer(kept, input, context);
   return protocol.serialize({ ...found, base: baseOf(context, lane.name) }, openExchange(incoming, input));
 }
 
 async function answer(
   files: Files,
   asked: FilesRequest,
-  { caller: { owner }, gateway: { newId, guards } }: RequestContext,
+  { caller: { owner }, gateway: { newId } }: RequestContext,
 ): Promise<Omit<FilesAnswer, "base">> {
   switch (asked.action) {
     case "upload":
@@ -37,7 +41,6 @@ async function answer(
     case "delete":
       return { files: [await files.delete(owner, asked.id)] };
     case "content": {
-      guards.loadShedder.check(guards.limits);
       const { file, content } = await files.read(owner, asked.id);
       return { files: [file], content: await streamOf(content) };
     }

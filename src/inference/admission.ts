@@ -16,7 +16,8 @@ export const ADMISSION: Stage = {
   },
 };
 
-async function admitLimited(
+/** Counts a request against the limits of its caller: the key's, and those of the budgets that pay for it. */
+export async function admitLimited(
   { gateway: { guards }, caller, requestLog, hasLeft }: RequestContext,
   tokens: number,
 ): Promise<void> {

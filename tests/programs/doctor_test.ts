@@ -106,6 +106,10 @@ Deno.test("doctor: finds nothing where all is well, and says what the model can 
   );
 });
 
+Deno.test("doctor: where the launcher will start a reader of documents, none is missed", async () => {
+  assertEquals(problemsIn(await findingsOf({ config: { ...HEALTHY, documents: {} } })), []);
+});
+
 Deno.test("doctor: says how old the prices are that come with the gateway, where they may be used", async () => {
   const priced = async (config: object) => (await findingsOf({ config })).filter(({ check }) => check === "prices");
   const [found] = await priced(HEALTHY);
@@ -418,6 +422,18 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     /server\.test/,
   ],
   ["few files can be opened", { free: 100 }, "descriptors-few", /ulimit/],
+  [
+    "documents are wanted of the compiled program",
+    { config: { ...HEALTHY, documents: {} }, platform: { executable: "/usr/bin/laneway" } },
+    "documents-unread",
+    /text.*no fetcher runs.*hostedTools\.webFetch/,
+  ],
+  [
+    "documents are wanted on Deno Deploy",
+    { config: { ...HEALTHY, documents: {} }, env: { LOCAL_TOKEN: SECRET, DENO_DEPLOY: "1" } },
+    "documents-unread",
+    /no fetcher runs/,
+  ],
   ["the store has no home", { config: { ...HEALTHY, store: {} } }, "store-in-memory", /store/],
   [
     "the store cannot be written",

@@ -2,7 +2,9 @@
 import { codeFolder, describePermission, descriptorsOf, permissionsOf } from "../../config/permissions.ts";
 import { storeKind } from "../../config/store_kinds.ts";
 import { isThere } from "../../config/is_there.ts";
+import { lacksReader, NO_READER } from "../../compose/hosted.ts";
 import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
+import { isOnDeploy } from "../../state/kv_file.ts";
 import { scarcityLine } from "../../http/descriptors.ts";
 import type { Examined } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
@@ -14,7 +16,14 @@ export async function checkMachine(examined: Examined): Promise<Finding[]> {
     checkStore(examined),
     checkDescriptors(examined),
   ]);
-  return [permissions, port, ...stores, ...descriptors];
+  return [permissions, port, ...stores, ...descriptors, ...checkReader(examined)];
+}
+
+/** The launcher starts a fetcher with the gateway, and not with this command. */
+function checkReader({ config, serving, platform: { env, executable } }: Examined): Finding[] {
+  const isStarted = !serving && executable === undefined && !isOnDeploy(env);
+  if (isStarted || !lacksReader(config, env)) return [];
+  return [problem("warning", "documents-unread", "documents", NO_READER.message, NO_READER.cure)];
 }
 
 function checkPermissions({ config, file, platform: { env, os, database, isGranted } }: Examined): Finding {

@@ -17,6 +17,8 @@ export interface Facts {
   conversation: string;
   /** A message of a thread. Absent before version 0.2. */
   thread?: string;
+  /** An uploaded file. Absent before version 0.2. */
+  file?: string;
   /** Reasoning that only a gateway with the same sealing key can read. */
   sealed: string;
 }
@@ -36,6 +38,8 @@ type Json = (method: "GET" | "POST", path: string, body?: object, key?: string) 
 
 export interface Running {
   call: Json;
+  /** Calls with the key, and with a form if there is one. */
+  raw(method: "GET" | "POST", path: string, key: string, form?: FormData): Promise<Response>;
   /** Runs a command on the same store, and returns its JSON. */
   // deno-lint-ignore no-explicit-any -- tests name the fields that they expect
   command(...args: string[]): Promise<any>;
@@ -74,7 +78,7 @@ export async function withProgram(
   await serving(
     Deno.execPath(),
     { ...options, args: [...args, "--config", file, "--port", "0"] },
-    (url) => use({ command, call: callAt(url) }),
+    (url) => use({ command, call: callAt(url), raw: rawAt(url) }),
   );
 }
 
@@ -94,10 +98,46 @@ function callAt(url: string): Json {
   };
 }
 
+function rawAt(url: string): Running["raw"] {
+  return (method, path, key, form) =>
+    fetch(`${url}/oss/v1/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+      body: form,
+      signal: AbortSignal.timeout(60_000),
+    });
+}
+
+/** More than one piece of it is sealed by itself. */
+const CONTENT = "a line of the file\n".repeat(20_000);
+const FILE_NAME = "läne.txt";
+
+async function upload({ raw }: Running, key: string): Promise<string> {
+  const form = new FormData();
+  form.set("purpose", "user_data");
+  form.set("file", new File([CONTENT], FILE_NAME, { type: "text/plain" }));
+  const answer = await raw("POST", "files", key, form);
+  const file = await answer.json();
+  assertEquals(answer.status, 200, JSON.stringify(file));
+  return file.id;
+}
+
+/** Fails unless the file is whole, its facts are there, and a conversation may name it. */
+async function readFile({ call, raw }: Running, id: string, key: string): Promise<void> {
+  const { status, body } = await call("GET", `files/${id}`, undefined, key);
+  assertEquals([status, body.filename, body.bytes], [200, FILE_NAME, CONTENT.length], JSON.stringify(body));
+  assertEquals(await (await raw("GET", `files/${id}/content`, key)).text(), CONTENT);
+  const content = [{ type: "text", text: "What is it?" }, { type: "file", file: { file_id: id } }];
+  const chat = await call("POST", "chat/completions", { model: "small", messages: [{ role: "user", content }] }, key);
+  assertEquals(chat.status, 200, JSON.stringify(chat.body));
+  assertEquals((await call("GET", "files", undefined, key)).body.data.length, 1);
+}
+
 const REASONED = { model: "small", reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] };
 
 /** Writes once what `readAll` reads. */
-export async function writeAll({ call, command }: Running): Promise<Facts> {
+export async function writeAll(running: Running): Promise<Facts> {
+  const { call, command } = running;
   const { key } = await command("keys", "create", "ada", "--budget", "5/day");
   const { key: revoked } = await command("keys", "create", "bob");
   await command("keys", "revoke", "bob");
@@ -119,11 +159,13 @@ export async function writeAll({ call, command }: Running): Promise<Facts> {
   const { id: thread } = await post("messages", { ...turn, system: "Be brief.", thread: { type: "create" } });
   const { output } = await post("responses", { ...REASONED, input: "three", store: false });
   const ids = { response: second.id, background: background.id, conversation: conversation.id, thread };
-  return { key, revoked, ...ids, sealed: output[0].encrypted_content };
+  const file = await upload(running, key);
+  return { key, revoked, ...ids, file, sealed: output[0].encrypted_content };
 }
 
-/** Fails unless all of it is found, and goes on with it. Returns the id of a response that goes on with the conversation. */
-export async function readAll({ call, command }: Running, facts: Facts): Promise<string> {
+/** Fails unless all of it is found, and goes on with it. Returns the facts by which it goes on from there. */
+export async function readAll(running: Running, facts: Facts): Promise<Facts> {
+  const { call, command } = running;
   const { key } = facts;
   const get = async (path: string) => {
     const { status, body } = await call("GET", path, undefined, key);
@@ -135,16 +177,19 @@ export async function readAll({ call, command }: Running, facts: Facts): Promise
   assertEquals((await get(`responses/${facts.background}`)).status, "completed");
   assertEquals((await get(`conversations/${facts.conversation}`)).metadata, { topic: "t" });
   assertEquals(texts(await get(`conversations/${facts.conversation}/items?order=asc`)), ["hello", "again"]);
-  const next = { model: "small", input: "more", previous_response_id: facts.response };
-  const { status, body } = await call("POST", "responses", next, key);
+  const more = { model: "small", input: "more", previous_response_id: facts.response };
+  const { status, body } = await call("POST", "responses", more, key);
   assertEquals(status, 200, JSON.stringify(body));
-  assertEquals((await call("POST", "responses", next, facts.revoked)).status, 401);
+  assertEquals((await call("POST", "responses", more, facts.revoked)).status, 401);
+  const next: Facts = { ...facts, response: body.id };
   if (facts.thread) {
     const thread = { type: "continue", previous_message_id: facts.thread };
     const turn = { model: "small", max_tokens: 100, messages: [{ role: "user", content: "two" }], thread };
     const continued = await call("POST", "messages", turn, key);
     assertEquals(continued.status, 200, JSON.stringify(continued.body));
+    next.thread = continued.body.id;
   }
+  if (facts.file) await readFile(running, facts.file, key);
   const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: facts.sealed };
   const input = [{ role: "user", content: "three" }, thought, { role: "user", content: "four" }];
   const reasoned = await call("POST", "responses", { ...REASONED, input, store: false }, key);
@@ -154,5 +199,5 @@ export async function readAll({ call, command }: Running, facts: Facts): Promise
   const { rows } = await command("usage", "--by", "key");
   assertEquals(rows.map(({ key }: { key: string }) => key), ["ada"]);
   assert(rows[0].requests >= 4, JSON.stringify(rows));
-  return body.id;
+  return next;
 }
