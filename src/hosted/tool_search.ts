@@ -3,7 +3,8 @@ import type { FunctionTool, Tool } from "../canonical/generate.ts";
 import type { HostedResult, ToolSearchCall } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
-import { LinearPattern, PatternError } from "./linear_pattern.ts";
+import { LinearPattern } from "./linear_pattern.ts";
+import { PatternError } from "./pattern_syntax.ts";
 
 /** How many tools a search finds, unless it asks for another number, and at most. */
 const FOUND = 5;
@@ -11,7 +12,7 @@ const MOST_FOUND = 20;
 /** The longest text of a tool that is searched, and the longest question, in characters. */
 const LONGEST_TEXT = 4_000;
 const LONGEST_QUERY = 1_000;
-/** The steps that one search by a pattern may take, which are less than a second. */
+/** The steps that one search by a pattern may take, which are about a second. */
 const STEPS = 20_000_000;
 
 /**
@@ -50,8 +51,11 @@ function* byPattern(query: string, tools: readonly FunctionTool[], most: number)
   const found: FunctionTool[] = [];
   for (const tool of tools) {
     if (found.length >= most) break;
-    if (textsOf(tool).some((text) => pattern.occursIn(text, budget))) found.push(tool);
-    yield;
+    for (const text of textsOf(tool)) {
+      if (!(yield* pattern.occursIn(text, budget))) continue;
+      found.push(tool);
+      break;
+    }
   }
   return found;
 }

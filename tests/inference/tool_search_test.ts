@@ -286,7 +286,11 @@ Deno.test("tool search: searches are counted by their outcome", async () => {
   const { app } = newHostedRig({ rounds });
   const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX)));
   assertEquals(content.map(({ type }) => type).filter((type) => type === "tool_search_tool_result").length, 2);
-  const page = await (await app.get("/metrics")).text();
-  assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search"} 1');
-  assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search",error="invalid_input"} 1');
+  try {
+    const page = await (await app.get("/metrics")).text();
+    assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search"} 1');
+    assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search",error="invalid_input"} 1');
+  } finally {
+    await app.close();
+  }
 });
