@@ -1,4 +1,4 @@
-/** Searches the tools of a request that its model does not see yet. Loaded with the first search. */
+/** Searches the tools of a request that its model sees only once it has found them. Loaded with the first search. */
 import type { FunctionTool, Tool } from "../canonical/generate.ts";
 import type { HostedResult, ToolSearchCall } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
@@ -16,7 +16,8 @@ const LONGEST_QUERY = 1_000;
 const STEPS = 20_000_000;
 
 /**
- * The tools that the call finds, among those that wait to be found. A failure is a result. It throws only if `signal` is aborted.
+ * The tools that the call finds, whether they were found before or not. A failure is a result. It throws only if `signal` is
+ * aborted.
  */
 export async function searchTools(
   call: ToolSearchCall,
@@ -29,16 +30,26 @@ export async function searchTools(
 function* search(call: ToolSearchCall, tools: readonly Tool[]): SlicedWork<HostedResult> {
   const { query, method, limit = FOUND } = call;
   const most = Math.max(1, Math.min(limit, MOST_FOUND));
-  const hidden = tools.filter((tool): tool is FunctionTool => tool.type === "function" && tool.deferred === true);
+  const searched = searchable(tools);
   if (query.trim() === "") return invalid("The search needs a text to look for");
   if (query.length > LONGEST_QUERY) return invalid(`The search is longer than ${LONGEST_QUERY} characters`);
   try {
-    const found = yield* method === "regex" ? byPattern(query, hidden, most) : byWords(query, hidden, most);
+    const found = yield* method === "regex" ? byPattern(query, searched, most) : byWords(query, searched, most);
     return { kind: "found", tools: found.map(({ name }) => name) };
   } catch (thrown) {
     if (!(thrown instanceof PatternError)) throw thrown;
     return thrown.isSlow ? { kind: "error", code: "too_large", message: thrown.message } : invalid(thrown.message);
   }
+}
+
+/** Of several tools of one name, the model gets the first. */
+function searchable(tools: readonly Tool[]): FunctionTool[] {
+  const byName = new Map<string, FunctionTool>();
+  for (const tool of tools) {
+    if (tool.type !== "function" || tool.deferred === undefined || tool.withdrawn) continue;
+    if (!byName.has(tool.name)) byName.set(tool.name, tool);
+  }
+  return [...byName.values()];
 }
 
 function invalid(message: string): HostedResult {
