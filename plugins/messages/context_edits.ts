@@ -2,7 +2,7 @@
 import type { ClearThinking, ClearToolUses, Edit } from "../../src/canonical/editing.ts";
 import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { InputPart, Message } from "../../src/canonical/generate.ts";
-import { asList, asObject, isJsonObject, isText, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asList, isJsonObject, isText, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { EditingSpeech } from "../../src/contract/editing.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
@@ -19,11 +19,7 @@ type Note = (text: string) => void;
 
 export const edits: EditingSpeech = {
   read({ extra }, note) {
-    const management = asObject(extra?.fields[FIELD]);
-    if (management.edits !== undefined && !Array.isArray(management.edits)) {
-      refuse(`${FIELD}.edits`, "expected an array");
-    }
-    const given = asList(management.edits);
+    const given = editsIn(extra?.fields[FIELD]);
     const read = given.flatMap((edit, index) => isOwn(edit) ? [readEdit(edit, index, note)] : []);
     const late = given.findIndex((edit, index) => index > 0 && typeIn(edit, THINKING));
     if (late >= 0) refuse(`${FIELD}.edits.${late}.${typeIn(given[late], THINKING)}`, "must be the first of the edits");
@@ -31,6 +27,21 @@ export const edits: EditingSpeech = {
   },
   withoutObsolete,
 };
+
+/** All edits, even those that are not known here. Many at once would only cost time: each looks at the whole conversation. */
+const MOST_EDITS = 16;
+
+function editsIn(management: unknown): JsonObject[] {
+  if (isAbsent(management)) return [];
+  if (!isJsonObject(management)) return refuse(FIELD, "expected an object");
+  const { edits: given = [] } = management;
+  if (!Array.isArray(given)) return refuse(`${FIELD}.edits`, "expected an array");
+  if (given.length > MOST_EDITS) return refuse(`${FIELD}.edits`, `expected at most ${MOST_EDITS} edits`);
+  return given.map((edit, index) => {
+    if (!isJsonObject(edit)) return refuse(`${FIELD}.edits.${index}`, "expected an object");
+    return isText(edit.type) ? edit : refuse(`${FIELD}.edits.${index}.type`, "expected a text");
+  });
+}
 
 function isOwn(edit: unknown): edit is JsonObject {
   return typeIn(edit, TOOL_USES) !== undefined || typeIn(edit, THINKING) !== undefined;

@@ -104,7 +104,9 @@ function addRest(body: MessagesRequest, beta: string | null, request: GenerateRe
   refusePartial(body);
   const outputSchema = parseFormat(body);
   if (outputSchema) request.outputSchema = outputSchema;
-  if (body.context_management || body.messages.some(({ clear_at }) => clear_at)) request.editing = true;
+  if ((body.context_management ?? undefined) !== undefined || body.messages.some(({ clear_at }) => clear_at)) {
+    request.editing = true;
+  }
   const extra = parseExtra(body, beta);
   if (!extra) return;
   const compaction = parseCompaction(extra);

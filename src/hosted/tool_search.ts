@@ -1,9 +1,10 @@
-/** Searches the tools of a request that its model does not see yet. Loaded with the first search. */
+/** Searches the tools of a request that its model sees only once it has found them. Loaded with the first search. */
 import type { FunctionTool, Tool } from "../canonical/generate.ts";
 import type { HostedResult, ToolSearchCall } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
-import { LinearPattern, PatternError } from "./linear_pattern.ts";
+import { LinearPattern } from "./linear_pattern.ts";
+import { PatternError } from "./pattern_syntax.ts";
 
 /** How many tools a search finds, unless it asks for another number, and at most. */
 const FOUND = 5;
@@ -11,11 +12,12 @@ const MOST_FOUND = 20;
 /** The longest text of a tool that is searched, and the longest question, in characters. */
 const LONGEST_TEXT = 4_000;
 const LONGEST_QUERY = 1_000;
-/** The steps that one search by a pattern may take, which are less than a second. */
+/** The steps that one search by a pattern may take, which are about a second. */
 const STEPS = 20_000_000;
 
 /**
- * The tools that the call finds, among those that wait to be found. A failure is a result. It throws only if `signal` is aborted.
+ * The tools that the call finds, whether they were found before or not. A failure is a result. It throws only if `signal` is
+ * aborted.
  */
 export async function searchTools(
   call: ToolSearchCall,
@@ -28,16 +30,26 @@ export async function searchTools(
 function* search(call: ToolSearchCall, tools: readonly Tool[]): SlicedWork<HostedResult> {
   const { query, method, limit = FOUND } = call;
   const most = Math.max(1, Math.min(limit, MOST_FOUND));
-  const hidden = tools.filter((tool): tool is FunctionTool => tool.type === "function" && tool.deferred === true);
+  const searched = searchable(tools);
   if (query.trim() === "") return invalid("The search needs a text to look for");
   if (query.length > LONGEST_QUERY) return invalid(`The search is longer than ${LONGEST_QUERY} characters`);
   try {
-    const found = yield* method === "regex" ? byPattern(query, hidden, most) : byWords(query, hidden, most);
+    const found = yield* method === "regex" ? byPattern(query, searched, most) : byWords(query, searched, most);
     return { kind: "found", tools: found.map(({ name }) => name) };
   } catch (thrown) {
     if (!(thrown instanceof PatternError)) throw thrown;
     return thrown.isSlow ? { kind: "error", code: "too_large", message: thrown.message } : invalid(thrown.message);
   }
+}
+
+/** Of several tools of one name, the model gets the first. */
+function searchable(tools: readonly Tool[]): FunctionTool[] {
+  const byName = new Map<string, FunctionTool>();
+  for (const tool of tools) {
+    if (tool.type !== "function" || tool.deferred === undefined || tool.withdrawn) continue;
+    if (!byName.has(tool.name)) byName.set(tool.name, tool);
+  }
+  return [...byName.values()];
 }
 
 function invalid(message: string): HostedResult {
@@ -50,8 +62,11 @@ function* byPattern(query: string, tools: readonly FunctionTool[], most: number)
   const found: FunctionTool[] = [];
   for (const tool of tools) {
     if (found.length >= most) break;
-    if (textsOf(tool).some((text) => pattern.occursIn(text, budget))) found.push(tool);
-    yield;
+    for (const text of textsOf(tool)) {
+      if (!(yield* pattern.occursIn(text, budget))) continue;
+      found.push(tool);
+      break;
+    }
   }
   return found;
 }

@@ -1,7 +1,7 @@
 /** Conversations of which a client wants parts cleared before its model reads them. Loaded with the first one. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import { applyEdits } from "../transforms/editing.ts";
-import { runStep } from "../util/sliced_work.ts";
+import { runSliced } from "../util/sliced_work.ts";
 import { intakeAt } from "./attempt.ts";
 import { withTurnsOf } from "./facts.ts";
 import type { Inference } from "./inference.ts";
@@ -23,7 +23,7 @@ export async function edited(inference: Edited): Promise<Edited> {
   if (able.length > 0 && able.length === plan.targets.length) return { ...inference, input: rest };
   const speech = await protocol.edits!();
   const { edits, extraOf } = speech.read(input, note);
-  const { messages: cleared, applied } = await runStep(() => applyEdits(input, edits));
+  const { messages: cleared, applied } = await runSliced(applyEdits(input, edits), context.signal);
   const isLeft = able.length > 0;
   if (isLeft && applied.length > 0) return { ...inference, input: rest, plan: withTargets(plan, able) };
   const messages = speech.withoutObsolete(cleared, isLeft);

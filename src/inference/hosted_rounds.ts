@@ -7,7 +7,7 @@ import type { GenerateEvent, GenerateRequest, HostedPart, OutputPart } from "../
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
 import { emptyCall, type HostedFunction, isCallOf, needsApproval } from "../transforms/hosted_functions.ts";
-import { withFound } from "../transforms/offered_tools.ts";
+import { isHidden, withFound } from "../transforms/offered_tools.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { JoinedRounds, type ReadCall, type Running, Turn, Uses } from "./hosted_turn.ts";
 
@@ -193,8 +193,10 @@ class HostedAnswer {
  */
 function grown(request: GenerateRequest, content: OutputPart[], isChosen: boolean): GenerateRequest {
   const { toolChoice, ...rest } = request;
+  // One that the model sees already stays in its place.
+  const hidden = new Set((request.tools ?? []).filter((tool) => isHidden(tool)).map(({ name }) => name));
   const found = content.flatMap((part) =>
-    part.type === "hosted" && part.result?.kind === "found" ? part.result.tools : []
+    part.type === "hosted" && part.result?.kind === "found" ? part.result.tools.filter((name) => hidden.has(name)) : []
   );
   const keeps = !isChosen || toolChoice?.type === "allowed" || toolChoice?.type === "none";
   const choice = keeps ? toolChoice : { type: "auto" as const };

@@ -14,6 +14,7 @@ import type {
   ToolResultPart,
 } from "../canonical/generate.ts";
 import type { HostedResult } from "../canonical/hosted.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** Stands in place of a cleared result. */
 export const CLEARED = "[Old tool result content cleared]";
@@ -31,12 +32,13 @@ export interface Edited {
 type Conversation = Pick<GenerateRequest, "messages" | "tools" | "outputSchema">;
 
 /** Applies the edits in order. Triggers look at the whole history: a result that was cleared never comes back. */
-export function applyEdits(request: Conversation, edits: readonly Edit[]): Edited {
+export function* applyEdits(request: Conversation, edits: readonly Edit[]): SlicedWork<Edited> {
   let { messages } = request;
   const applied: AppliedEdit[] = [];
   const isCounted = edits.some((edit) => edit.kind === "tool uses" && "inputTokens" in edit.trigger);
   const tokens = isCounted ? estimateInputTokens(request) : 0;
   for (const edit of edits) {
+    yield;
     const done = edit.kind === "thinking"
       ? clearThinking(messages, edit)
       : clearToolUses({ ...request, messages }, edit, tokens);
@@ -67,7 +69,8 @@ interface Use {
 
 function clearToolUses(request: Conversation, edit: ClearToolUses, tokens: number): Effect | undefined {
   const uses = usesIn(request, edit);
-  const own = uses.filter(({ name }) => !edit.exclude.includes(name));
+  const excluded = new Set(edit.exclude);
+  const own = uses.filter(({ name }) => !excluded.has(name));
   const { trigger } = edit;
   const isDue = "inputTokens" in trigger
     ? tokens > trigger.inputTokens
@@ -90,9 +93,10 @@ function clearToolUses(request: Conversation, edit: ClearToolUses, tokens: numbe
 function usesIn({ messages, tools = [] }: Conversation, { inputs }: ClearToolUses): Use[] {
   const open = new Map<string, ToolCallPart>();
   const uses: Use[] = [];
+  const named = typeof inputs === "boolean" ? undefined : new Set(inputs);
   const clearsInputOf = (call: ToolCallPart) =>
     call.kind === "function" && weighText(call.input) > weighText(CLEARED_INPUT) &&
-    (inputs === true || inputs !== false && inputs.includes(call.name));
+    (named ? named.has(call.name) : inputs === true);
   for (const { role, content } of messages) {
     for (const part of content) {
       if (role === "assistant" && part.type === "tool-call") open.set(part.id, part);

@@ -15,6 +15,7 @@ import type {
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import { joinAssistant } from "./turns.ts";
+import { upstreamName } from "./tool_names.ts";
 import { functionChoice, type HostedFunction, isCallOf, searchInput } from "./hosted_functions.ts";
 
 /** How hosted tools are offered to a model. */
@@ -226,7 +227,7 @@ export function shownTo(result: HostedResult): InputPart[] {
 
 function foundInWords(names: readonly string[]): string {
   if (names.length === 0) return "No tool was found. Search with other words.";
-  return `These tools can be called now: ${names.join(", ")}`;
+  return `These tools can be called now: ${names.map(upstreamName).join(", ")}`;
 }
 
 function hitsInWords(hits: readonly SearchHit[]): string {

@@ -1,7 +1,9 @@
 /** Patterns that a model writes, matched without going back. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { LinearPattern, PatternError } from "../../src/hosted/linear_pattern.ts";
+import { LinearPattern } from "../../src/hosted/linear_pattern.ts";
+import { PatternError } from "../../src/hosted/pattern_syntax.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { law } from "../support/law.ts";
 
 const ATOMS = ["a", "b", ".", "[ab]", "[^a]", "[a-c]", "\\d", "\\w", "\\s", "(?:ab)", "(a|b)", "(?:|a)", "(b*)"];
@@ -14,7 +16,8 @@ const piece = fc.oneof(
 const pattern = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(""));
 const text = fc.string({ unit: fc.constantFrom("a", "b", "C", "1", " "), maxLength: 10 });
 
-const occurs = (source: string, within: string) => new LinearPattern(source).occursIn(within, { steps: 1_000_000 });
+const occurs = (source: string, within: string, budget = { steps: 1_000_000 }) =>
+  runUnsliced(new LinearPattern(source).occursIn(within, budget));
 
 law(
   "linear patterns find what the engine's own expressions find",
@@ -45,10 +48,40 @@ Deno.test("linear patterns: none takes more steps than it may, and the usual tra
   const long = "a".repeat(4_000);
   for (const source of ["(a+)+$", "(a|a)*b", "(a*)*b", "(.*)*x", "^(a?){50}a{50}b", "(\\w+\\s?)*$"]) {
     const budget = { steps: 4_000_000 };
-    new LinearPattern(source).occursIn(`${long}!`, budget);
+    occurs(source, `${long}!`, budget);
     assertEquals(budget.steps > 0, true, source);
   }
-  assertThrows(() => new LinearPattern("(a{1,20}){1,15}b").occursIn(long, { steps: 1_000 }), PatternError, "steps");
+  assertThrows(() => occurs("(a{1,20}){1,15}b", long, { steps: 1_000 }), PatternError, "steps");
+});
+
+Deno.test("linear patterns: others may run after a bounded number of steps, however the pattern repeats", () => {
+  const traps = ["((a?){14}){15}b", "(((a?){6}){6}){6}b", `(${"a|".repeat(9)}a){49}b`, `(${"|".repeat(180)}){900}b`];
+  for (const source of traps) {
+    const budget = { steps: 20_000_000 };
+    const work = new LinearPattern(source).occursIn("a".repeat(500), budget);
+    for (let before = budget.steps, isDone: boolean | undefined = false; !isDone; before = budget.steps) {
+      isDone = work.next().done;
+      assert(before - budget.steps <= 64 * 3_000, source);
+    }
+  }
+  // These repeat nothing at all, more often than there are milliseconds in a year.
+  assertEquals(occurs("(((){9999}){9999}){9999}a", "a"), true);
+  assertThrows(() => new LinearPattern("(((^){9999}){9999}){9999}"), PatternError, "repeats too much");
+});
+
+Deno.test("linear patterns: all repetitions of a set ask it about a character once", () => {
+  const real = String.prototype.toLowerCase;
+  let folded = 0;
+  String.prototype.toLowerCase = function () {
+    folded++;
+    return real.call(this);
+  };
+  try {
+    occurs("(?i)[a-z]{0,400}!", "A".repeat(100));
+  } finally {
+    String.prototype.toLowerCase = real;
+  }
+  assert(folded < 1_000, String(folded));
 });
 
 law("linear patterns: any text is a pattern or an error of its own", fc.string({ maxLength: 40 }), (source) => {

@@ -399,11 +399,12 @@ Deno.test("compact: messages: other edits stay a note, and a trigger that is non
   assertStringIncludes((await refused.json()).error.message, "input_tokens");
 });
 
-Deno.test("compact: messages: an edit whose type is a number that no double holds is one like others", async () => {
+Deno.test("compact: messages: an edit whose type is a number that no double holds is refused like others", async () => {
   const { app } = newRig(NEXT);
   const body = '{"model":"model","max_tokens":9,"messages":[{"role":"user","content":"Hello"}],' +
     '"context_management":{"edits":[{"type":1e400}]}}';
   const headers = { "content-type": "application/json" };
   const answer = await app.fetch(new Request("http://gateway/oss/v1/messages", { method: "POST", headers, body }));
-  assertEquals(answer.status, 200, await answer.text());
+  assertEquals(answer.status, 400);
+  assertStringIncludes((await answer.json()).error.message, "context_management.edits.0.type: expected a text");
 });

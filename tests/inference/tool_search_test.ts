@@ -216,6 +216,39 @@ Deno.test("tool search: odd limits, a search without end, and tools that nobody 
   assert(!namesOf(endless.asked.at(-1)!.body).includes("tool_search"));
 });
 
+Deno.test("tool search: what was found before is found again, and stays in its place", async () => {
+  const task = (at: number): Say[] => [`tool_search{"pattern":"_task_${at}$"}`];
+  const rounds: Say[][] = [task(7), task(3), task(7), ["Done"]];
+  const { app, asked } = newHostedRig({ rounds });
+  const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX)));
+  const { tool_references } = content[5]!.content as { tool_references: JsonObject[] };
+  assertEquals(tool_references.map(({ tool_name }) => tool_name), ["crm_task_7"]);
+  assertEquals(namesOf(asked.at(-1)!.body), ["tool_search", "read", "crm_task_7", "crm_task_3"]);
+
+  const messages = [HELLO, { role: "assistant", content }, { role: "user", content: "Go on" }];
+  await blocksOf(await app.post("/oss/v1/messages", body(REGEX, { messages })));
+  assertEquals(namesOf(asked.at(-1)!.body), namesOf(asked.at(-2)!.body));
+});
+
+Deno.test("tool search: the model is given the names that it can call, each once", async () => {
+  const twice = [{ ...WEATHER, name: "geo.weather" }, { ...WEATHER, name: "geo.weather", description: "The second" }];
+  const { app, asked } = newHostedRig({ rounds: [['tool_search{"pattern":"geo"}'], ["Done"]] });
+  const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX, { tools: [REGEX, ...twice] })));
+  const { tool_references } = content[1]!.content as { tool_references: JsonObject[] };
+  assertEquals(tool_references, [{ type: "tool_reference", tool_name: "geo.weather" }]);
+  const [, callable] = namesOf(asked[1]!.body);
+  const last = (asked[1]!.body.messages as JsonObject[]).at(-1)!;
+  assertEquals(last.content, `These tools can be called now: ${callable}`);
+});
+
+Deno.test("tool search: a tool that a turn has taken away is not found", async () => {
+  const removal = { type: "tool_removal", tool: { type: "tool_reference", name: "get_weather" } };
+  const messages = [HELLO, { role: "system", content: [removal] }, { role: "user", content: "Go on" }];
+  const { app } = newHostedRig({ rounds: [['tool_search{"pattern":"weather"}'], ["Done"]] });
+  const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX, { messages })));
+  assertEquals((content[1]!.content as JsonObject).tool_references, []);
+});
+
 Deno.test("tool search: a client that answers the gateway's own call, or makes up what was found", async () => {
   const references = ["nobody", "read", "get_weather", "get_weather", "__proto__"].map((tool_name) => ({
     type: "tool_reference",
@@ -286,7 +319,11 @@ Deno.test("tool search: searches are counted by their outcome", async () => {
   const { app } = newHostedRig({ rounds });
   const { content } = await blocksOf(await app.post("/oss/v1/messages", body(REGEX)));
   assertEquals(content.map(({ type }) => type).filter((type) => type === "tool_search_tool_result").length, 2);
-  const page = await (await app.get("/metrics")).text();
-  assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search"} 1');
-  assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search",error="invalid_input"} 1');
+  try {
+    const page = await (await app.get("/metrics")).text();
+    assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search"} 1');
+    assertStringIncludes(page, 'laneway_hosted_calls_total{tool="tool-search",error="invalid_input"} 1');
+  } finally {
+    await app.close();
+  }
 });

@@ -5,7 +5,10 @@ import type { ClearThinking, ClearToolUses } from "../../src/canonical/editing.t
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import type { HostedPart, Message, OutputPart, ToolResultPart } from "../../src/canonical/generate.ts";
 import { applyEdits, CLEARED } from "../../src/transforms/editing.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { law } from "../support/law.ts";
+
+const apply = (...asked: Parameters<typeof applyEdits>) => runUnsliced(applyEdits(...asked));
 
 const NAMES = ["read", "bash", "look"];
 
@@ -147,7 +150,7 @@ law("context edits: no pair of call and result breaks, no turn is lost or emptie
   wanted,
 ]) => {
   const before = structuredClone(messages);
-  const edited = applyEdits({ messages }, wanted).messages;
+  const edited = apply({ messages }, wanted).messages;
   assertEquals(messages, before);
   assertEquals(shapeOf(edited), shapeOf(messages));
   for (const [index, { content }] of edited.entries()) {
@@ -159,7 +162,7 @@ law("context edits: the latest result and all that is excluded stay", fc.tuple(h
   messages,
   edit,
 ]) => {
-  const edited = applyEdits({ messages }, [edit]).messages;
+  const edited = apply({ messages }, [edit]).messages;
   const names = new Map<string, string>();
   let latest: [OutputPart | ToolResultPart, unknown] | undefined;
   for (const [at, { role, content }] of messages.entries()) {
@@ -184,8 +187,8 @@ law("context edits: twice is the same as once, and what was cleared is counted",
   messages,
   wanted,
 ]) => {
-  const once = applyEdits({ messages }, wanted);
-  assertEquals(applyEdits(once, wanted), { messages: once.messages, applied: [] });
+  const once = apply({ messages }, wanted);
+  assertEquals(apply(once, wanted), { messages: once.messages, applied: [] });
   const cleared = once.applied.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
   const [before, after] = [estimateInputTokens({ messages }), estimateInputTokens(once)];
   assert(before - after === cleared, `${before} - ${after} is not ${cleared}`);
@@ -202,8 +205,8 @@ law(
   ([messages, more, edit]) => {
     const longer = [...messages, ...more];
     const [short, long] = [
-      applyEdits({ messages }, [edit]).messages,
-      applyEdits({ messages: longer }, [edit]).messages,
+      apply({ messages }, [edit]).messages,
+      apply({ messages: longer }, [edit]).messages,
     ];
     const results = (of: readonly Message[]) =>
       of.flatMap(({ role, content }) => role === "tool" ? content.map((part) => JSON.stringify(part)) : []);
@@ -226,8 +229,8 @@ law(
       exclude: [],
       inputs: false,
     };
-    const [short] = [applyEdits({ messages }, [edit])];
-    const long = applyEdits({ messages: [...messages, ...more] }, [edit]);
+    const [short] = [apply({ messages }, [edit])];
+    const long = apply({ messages: [...messages, ...more] }, [edit]);
     const [was, is] = [short, long].map(({ applied }) => applied[0]?.inputTokens ?? 0) as [number, number];
     if (is === was) assertEquals(long.messages.slice(0, messages.length), short.messages);
     else assert(is - was >= 3_000);
@@ -236,7 +239,7 @@ law(
 
 Deno.test("context edits: one that changes nothing returns the messages themselves", () => {
   const messages = messagesOf({ kind: "answer", thinks: true, says: true });
-  const result = applyEdits({ messages }, [{ kind: "thinking", type: "clear_thinking", keep: 1 }]);
+  const result = apply({ messages }, [{ kind: "thinking", type: "clear_thinking", keep: 1 }]);
   assertEquals([changedIn(messages, result.messages), result.messages === messages], [[], true]);
 });
 
@@ -258,12 +261,12 @@ Deno.test("context edits: what the gateway found is cleared, and keeps the numbe
   const resultsOf = (of: readonly Message[]) =>
     of.map(({ content }) => content[0]!.type === "hosted" ? content[0]!.result : undefined);
   const own = resultsOf(messages);
-  const left = resultsOf(applyEdits({ messages, tools }, [edit([])]).messages);
+  const left = resultsOf(apply({ messages, tools }, [edit([])]).messages);
   assertEquals(left.slice(0, 3), [
     { kind: "hits", hits: [{ number: 7, url: "https://a.test/", title: "A", text: "" }] },
     { kind: "page", page: { url: "https://a.test/", text: CLEARED, mediaType: "text/plain" } },
     { kind: "content", content: [{ type: "text", text: CLEARED }] },
   ]);
   assertEquals(left[3], own[3]);
-  assertEquals(resultsOf(applyEdits({ messages, tools }, [edit(["web_search"])]).messages)[0], own[0]);
+  assertEquals(resultsOf(apply({ messages, tools }, [edit(["web_search"])]).messages)[0], own[0]);
 });

@@ -159,6 +159,31 @@ Deno.test("context edits: a malformed one is refused before any applies, in the 
   assertEquals(rig.sent(), []);
 });
 
+Deno.test("context edits: no shape of the field is taken for a request without edits", async () => {
+  const rig = newRig();
+  const edits = (...given: unknown[]) => ({ edits: given });
+  for (
+    const [given, message] of [
+      ["clear", "context_management: expected an object"],
+      ["", "context_management: expected an object"],
+      [false, "context_management: expected an object"],
+      [[TOOL_USES], "context_management: expected an object"],
+      [{ edits: TOOL_USES }, "context_management.edits: expected an array"],
+      [edits(TOOL_USES, null), "context_management.edits.1: expected an object"],
+      [edits("clear_tool_uses_20250919"), "context_management.edits.0: expected an object"],
+      [edits({}), "context_management.edits.0.type: expected a text"],
+      [edits(...Array(17).fill(TOOL_USES)), "context_management.edits: expected at most 16 edits"],
+    ]
+  ) {
+    const refused = await assertRejects(
+      () => create(rig, { ...BODY, context_management: given as never }, false),
+      Anthropic.BadRequestError,
+    );
+    assertStringIncludes(refused.message, `"${message}"`);
+  }
+  assertEquals(rig.sent(), []);
+});
+
 Deno.test("context edits: a passing instruction goes with the user's next message", async () => {
   const rig = newRig();
   const passing = { role: "system", content: "Be brief now", clear_at: "next_user_message" } as unknown as Turn;
