@@ -55,7 +55,7 @@ function endless(): Deno.HttpServer<Deno.NetAddr> {
   });
 }
 
-function textOf(stream: ReadableStream<Uint8Array>): { text: string; isOver: Promise<void> } {
+function textOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): { text: string; isOver: Promise<void> } {
   const read = { text: "", isOver: Promise.resolve() };
   read.isOver = (async () => {
     for await (const piece of stream.pipeThrough(new TextDecoderStream())) read.text += piece;
