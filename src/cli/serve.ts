@@ -9,6 +9,7 @@ import { metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
+import { CutOff } from "../http/respond.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import type { Listen } from "../programs/flags.ts";
@@ -263,9 +264,11 @@ async function listenOn(
   }
 }
 
-/** The server's own handler would block on stderr. An answer that breaks off has its line in the log already. */
+/** The server's own handler would block on stderr. An answer that was cut off has its line in the log already. */
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
-  if (thrown instanceof Error) say(`A request failed without a log line: ${locationOf(thrown)}`);
+  if (thrown instanceof Error && !(thrown instanceof CutOff)) {
+    say(`A request failed without a log line: ${locationOf(thrown)}`);
+  }
   return new Response(null, { status: 500 });
 }
 

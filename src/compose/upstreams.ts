@@ -1,5 +1,5 @@
 import type { Config } from "../config/schema.ts";
-import { secretAt } from "../config/secrets.ts";
+import { hasSeveralCallers, secretAt } from "../config/secrets.ts";
 import type { SecretPlace } from "../contract/call.ts";
 import type { Driver } from "../contract/driver.ts";
 import { type Concurrency, ConcurrencyLimit, type ConcurrencyLimits } from "../routing/concurrency.ts";
@@ -21,11 +21,11 @@ export function createUpstreams(world: World): Map<string, Upstream> {
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
-      const { concurrency: limits } = upstream;
+      const limits = upstream.concurrency && { ...upstream.concurrency, isShared: hasSeveralCallers(config) };
       const transport = transports.get(upstream.transport ?? config.transport);
       const concurrency = limits && concurrencyOf(name, limits, world);
       const completionConcurrency = limits &&
-        concurrencyOf(`${name} completions`, { ...limits, running: limits.completions ?? limits.running }, world);
+        concurrencyOf(name, { ...limits, running: limits.completions ?? limits.running, kind: "completions" }, world);
       const make = () => createUpstream(name, upstream, { ...read, concurrency, completionConcurrency }, world);
       const kept = keep(`upstream ${name}`, [upstream, read], make);
       return [name, { ...kept, ...secretFor(upstream, world), transport }];
@@ -36,7 +36,7 @@ export function createUpstreams(world: World): Map<string, Upstream> {
 /** Running calls stay counted even if other settings of the upstream have changed. */
 function concurrencyOf(name: string, limits: ConcurrencyLimits, { keep, process: { shared } }: World): Concurrency {
   return keep(
-    `concurrency ${name}`,
+    limits.kind ? `concurrency ${name} ${limits.kind}` : `concurrency ${name}`,
     limits,
     () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
   );

@@ -17,6 +17,8 @@ export interface Connection {
   outputTokens?: number;
   /** Whether the model accepts images. */
   takesImages: boolean;
+  /** Whether the model fills gaps in a text. Known for clients that complete code as it is typed. */
+  fillsGaps?: boolean;
 }
 
 /** The machine on which the client runs. */
@@ -73,6 +75,8 @@ export interface Client {
   agents?: readonly string[];
   /** The API that it calls, by its wire name in request data. */
   wire: string;
+  /** Whether it also completes code as it is typed, with a model that fills gaps. */
+  completesCode?: true;
   /** The command that starts the client. */
   program?: string;
   /** A folder that exists if the client is installed. Absent on systems for which there is no such client. */

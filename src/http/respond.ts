@@ -68,14 +68,14 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   const taking = watchTaking(sendStallMs, () => {
     options.onStall();
     end();
-    controller.error(brief());
+    controller.error(new CutOff());
     chunks.cancel().catch(() => {}); // nobody is left to report it to
   });
   const fail = (thrown: unknown) => {
     if (isOver) return;
     options.onFailure(thrown);
     end();
-    controller.error(brief());
+    controller.error(new CutOff());
   };
   const give = (text: string | undefined) => {
     if (isOver) return;
@@ -157,7 +157,7 @@ export function passOn(
       stalled = () => {
         onStall();
         end();
-        controller.error(brief());
+        controller.error(new CutOff());
         reader.cancel().catch(() => {}); // nobody is left to report it to
       };
     },
@@ -174,7 +174,7 @@ export function passOn(
       } catch (thrown) {
         onFailure(thrown);
         end();
-        controller.error(brief());
+        controller.error(new CutOff());
       }
     },
     async cancel() {
@@ -223,11 +223,14 @@ function watchTaking(limitMs: number, onStall: () => void): QuarterCount & { wai
   return count;
 }
 
-/** The one line that the server prints for an interrupted answer. The log has the details. */
-function brief(): Error {
-  const error = new Error("A response was cut off: see its log line");
-  error.stack = error.message;
-  return error;
+/** Breaks off the client's connection, so that it does not take a part of an answer for the whole. The log has the details. */
+export class CutOff extends Error {
+  override name = "CutOff";
+
+  constructor() {
+    super("A response was cut off: see its log line");
+    this.stack = this.message;
+  }
 }
 
 /** The response to a HEAD request. */

@@ -30,12 +30,14 @@ export class ConcurrencyLimit implements Concurrency {
 
   async acquire(caller: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#running < this.#limits.running) this.#running++;
+    if (this.#running < this.#limits.running && this.#queue.begin(caller)) this.#running++;
     else await this.#queue.wait(caller, signal);
     let held = true;
     return () => {
-      if (held && !this.#queue.admit()) this.#running--;
+      if (!held) return;
       held = false;
+      this.#queue.end(caller);
+      if (!this.#queue.admit()) this.#running--;
     };
   }
 }

@@ -11,7 +11,8 @@ type Release = () => void;
 
 /**
  * The concurrency limit of one upstream, which all gateways on one store count together. In each gateway, one loop asks on
- * behalf of all waiting requests. While the server does not answer, each gateway uses its share of the permits.
+ * behalf of all waiting requests. While the server does not answer, each gateway uses its share of the permits. The share of a caller
+ * is counted in each gateway.
  */
 export class SharedConcurrencyLimit implements Concurrency {
   readonly #account: string;
@@ -24,7 +25,7 @@ export class SharedConcurrencyLimit implements Concurrency {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(name: string, limits: ConcurrencyLimits, counts: SharedCounts) {
-    this.#account = `upstream ${name}`;
+    this.#account = limits.kind ? `upstream ${name} ${limits.kind}` : `upstream ${name}`;
     this.#limits = limits;
     this.#counts = counts;
     this.#queue = new FairQueue(name, limits);
@@ -37,18 +38,38 @@ export class SharedConcurrencyLimit implements Concurrency {
   async acquire(caller: string, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
     // A new request must not overtake those that wait.
-    const place = this.#queue.size === 0 ? await this.#take() : undefined;
-    if (place) return place;
+    if (!this.#queue.hasNext && this.#queue.begin(caller)) {
+      const place = await this.#take();
+      if (place) return this.#releasing(caller, place);
+      this.#queue.end(caller);
+    }
+    return this.#releasing(caller, await this.#wait(caller, signal));
+  }
+
+  async #wait(caller: string, signal: AbortSignal): Promise<Release> {
+    const waiting = this.#queue.wait(caller, signal);
     this.#askLater();
     try {
-      return await this.#queue.wait(caller, signal);
+      return await waiting;
     } finally {
       if (this.#queue.size === 0) this.#stopAsking();
     }
   }
 
+  /** The permit's release, with which a caller that waits for its own share gets its turn. */
+  #releasing(caller: string, release: Release): Release {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      release();
+      this.#queue.end(caller);
+      this.#askLater();
+    };
+  }
+
   #askLater(): void {
-    if (this.#isAsking) return;
+    if (this.#isAsking || !this.#queue.hasNext) return;
     const ms = LEAST_WAIT_MS + Math.random() * (MOST_WAIT_MS - LEAST_WAIT_MS);
     this.#timer ??= setTimeout(() => void this.#askForAll(), ms);
   }
@@ -62,10 +83,10 @@ export class SharedConcurrencyLimit implements Concurrency {
     this.#timer = undefined;
     this.#isAsking = true;
     let place = await this.#take();
-    while (place && this.#queue.admit(place)) place = this.#queue.size > 0 ? await this.#take() : undefined;
+    while (place && this.#queue.admit(place)) place = this.#queue.hasNext ? await this.#take() : undefined;
     place?.();
     this.#isAsking = false;
-    if (this.#queue.size > 0) this.#askLater();
+    this.#askLater();
   }
 
   /** A permit, if one is free. */

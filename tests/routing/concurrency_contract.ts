@@ -2,7 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import type { Concurrency, ConcurrencyLimits } from "../../src/routing/concurrency.ts";
-import { within } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -67,6 +67,63 @@ test("those who wait get their places in turn, whoever asked more often", async 
   leave();
   await Promise.all(all);
   assertEquals(order, ["g1", "m1", "o1", "g2", "m2", "g3"]);
+});
+
+test("a caller with many calls leaves a place to the others, and gives its own calls no more than its share", async (open) => {
+  const concurrency = await open({ running: 4, waiting: 100, waitMs: 10_000, isShared: true });
+  const releases: (() => void)[] = [];
+  let flooding = 0;
+  const flood = Array.from({ length: 20 }, async () => {
+    const release = await concurrency.acquire("greedy", NEVER);
+    flooding++;
+    releases.push(release);
+  });
+  await until(() => flooding === 3);
+  // Without waiting for any of the flood.
+  const modest = await within(concurrency.acquire("modest", NEVER));
+  assertEquals(flooding, 3);
+  modest();
+  let most = 0;
+  while (flooding < 20) {
+    const before = flooding;
+    releases.shift()!();
+    await until(() => flooding > before);
+    most = Math.max(most, releases.length);
+  }
+  assertEquals(most, 3);
+  await Promise.all(flood);
+  for (const release of releases) release();
+  // What one caller alone has left is there for another.
+  const all = await Promise.all([1, 2, 3].map(() => within(concurrency.acquire("modest", NEVER))));
+  for (const release of all) release();
+  assertEquals(concurrency.load(), { running: 0, waiting: 0 });
+});
+
+test("a caller that alone fills the line leaves places in it to the others", async (open) => {
+  const concurrency = await open({ running: 1, waiting: 4, waitMs: 10_000, isShared: true });
+  const leave = await concurrency.acquire("greedy", NEVER);
+  const waiting = Array.from({ length: 3 }, () => concurrency.acquire("greedy", NEVER));
+  const refused = await assertRejects(() => concurrency.acquire("greedy", NEVER), GatewayError);
+  assertEquals(refused.message, 'Upstream "up" is busy: 3 requests of this caller wait, which is its share');
+  const modest = concurrency.acquire("modest", NEVER);
+  leave();
+  for (const next of [...waiting.slice(0, 1), modest, ...waiting.slice(1)]) (await next)();
+});
+
+test("with one caller only, it may have all places", async (open) => {
+  const concurrency = await open({ running: 4, waiting: 4, waitMs: 10_000 });
+  const all = await Promise.all([1, 2, 3, 4].map(() => within(concurrency.acquire("a", NEVER))));
+  const waiting = Array.from({ length: 4 }, () => concurrency.acquire("a", NEVER));
+  for (const release of all) release();
+  for (const next of waiting) (await next)();
+});
+
+test("completions are called so where their places are taken", async (open) => {
+  const concurrency = await open({ running: 1, waiting: 0, waitMs: 10_000, kind: "completions" });
+  const leave = await concurrency.acquire("a", NEVER);
+  const { message } = await assertRejects(() => concurrency.acquire("b", NEVER), GatewayError);
+  assertEquals(message, 'Upstream "up" is busy: 1 completions run and 0 wait');
+  leave();
 });
 
 test("a full line and a long wait are told as busy, with the time to come back", async (open) => {

@@ -19,6 +19,13 @@ const ASK: Omit<Ask, "id"> = {
 
 /** Its answer takes two seconds. */
 const LONG: Omit<Ask, "id"> = { ...ASK, says: [{ text: "words ".repeat(34) }], pieces: [1] };
+const IN_BACKGROUND = {
+  client: "responses",
+  stream: false,
+  isKept: true,
+  isBackground: true,
+  conversation: 1,
+} as const;
 const SERVERS: Servers = { era: "modern", inStream: false, lists: [] };
 
 const FOUND: Record<string, Schedule> = {
@@ -90,6 +97,30 @@ const FOUND: Record<string, Schedule> = {
       { id: 6, at: 400, type: "disturb", trouble: "away", calls: 1, ms: 8_000 },
       ...[7, 8, 9].map((id) => ({ ...LONG, id, at: 500 })),
       { ...LONG, id: 10, at: 500, gateway: 1 },
+    ],
+  },
+  "101169: while their server is silent, each gateway serves a key one request, even if its limit is one": {
+    seed: 101169,
+    gateways: 3,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
+    settings: { store: "redis", requestsPerMinute: 1 },
+    steps: [
+      ...[0, 1, 2].map((gateway) => ({ ...ASK, id: gateway, gateway })),
+      { id: 3, at: 0, type: "disturb", trouble: "unconfirmed", calls: 3, ms: 10 },
+    ],
+  },
+  "107399: a gateway that is about to end refuses what would run in the background, and its client may ask another": {
+    seed: 107399,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
+    settings: {},
+    steps: [
+      { ...ASK, ...IN_BACKGROUND, id: 1 },
+      ...Array.from({ length: 10 }, (_, at) => ({ ...ASK, id: 2 + at })),
+      { ...ASK, ...IN_BACKGROUND, id: 12 },
+      { id: 13, at: 0, type: "restart", gateway: 0 },
     ],
   },
 };

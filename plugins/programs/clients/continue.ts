@@ -10,8 +10,10 @@ export const continueDev: Client = {
   wire: "chat",
   program: "cn",
   folder: (machine) => inHome(machine, ".continue"),
+  completesCode: true,
   files(connection, machine) {
-    const { model, key, takesImages } = connection;
+    const { model, key, takesImages, fillsGaps } = connection;
+    const server = { provider: "openai", model, apiBase: baseUrl(connection) };
     const secret = key && (keyVariable(connection) ?? SECRET);
     const secrets: SettingsFile[] = key && "value" in key
       ? [{
@@ -20,6 +22,7 @@ export const continueDev: Client = {
         settings: [{ at: [SECRET], value: key.value }],
       }]
       : [];
+    const apiKey = secret === undefined ? ANY_KEY : `\${{ secrets.${secret} }}`;
     return [{
       path: inHome(machine, ".continue", "config.yaml"),
       format: "yaml",
@@ -32,14 +35,25 @@ export const continueDev: Client = {
           by: "name",
           entry: {
             name: "Laneway",
-            provider: "openai",
-            model,
-            apiBase: baseUrl(connection),
-            apiKey: secret === undefined ? ANY_KEY : `\${{ secrets.${secret} }}`,
+            ...server,
+            apiKey,
             roles: ["chat", "edit", "apply"],
             capabilities: ["tool_use", ...takesImages ? ["image_input"] : []],
           },
         },
+        ...fillsGaps
+          ? [{
+            at: ["models"],
+            by: "name",
+            entry: {
+              name: "Laneway autocomplete",
+              ...server,
+              apiKey,
+              roles: ["autocomplete"],
+              useLegacyCompletionsEndpoint: true,
+            },
+          }]
+          : [],
       ],
     }, ...secrets];
   },

@@ -92,6 +92,18 @@ export async function explainModel(model: string, { url, lane, key }: GatewayAdd
   return { isEmbedded };
 }
 
+/** Whether the gateway would ask the model to fill a gap in a text. */
+export async function fillsGaps(model: string, { url, lane, key }: GatewayAddress): Promise<boolean> {
+  const answer = await send(`${url}/${lane}/v1/completions`, key, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-laneway-explain": "true" },
+    body: JSON.stringify({ model, prompt: "a", suffix: "b" }),
+  });
+  const explanation = json(answer?.text ?? "");
+  if (!answer?.ok || !isJsonObject(explanation)) return false;
+  return asObjects(explanation.targets).some(({ error }) => error === undefined);
+}
+
 function messageIn({ error }: JsonObject): string {
   const message = isJsonObject(error) ? error.message : undefined;
   return printable(typeof message === "string" ? message : "The gateway gives no reason");

@@ -1,7 +1,7 @@
 /** Sets up one client, tests it, and takes the change back. */
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { applied, type Desk, openFiles, type Planned, planned, show, takenBack } from "./change.ts";
-import { askModels, ConnectError } from "./gateway.ts";
+import { askModels, ConnectError, fillsGaps } from "./gateway.ts";
 import { chooseModel } from "./choose_model.ts";
 import { FormatError } from "./formats/format.ts";
 import { isInstalled, programOf } from "./machine.ts";
@@ -38,7 +38,8 @@ async function prepared(client: Client, options: Options, desk: Desk, asking: Pr
   const models = await askModels({ url, lane, key });
   const model = await chooseModel(models, options, { url, lane, key }, asking);
   const { id, ...limits } = model;
-  const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits };
+  const gaps = client.completesCode ? { fillsGaps: await fillsGaps(id, { url, lane, key }) } : {};
+  const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits, ...gaps };
   const plan = writing(() => planned(client, connection, desk));
   return { plan, connection, key, steps: client.steps?.(connection, machine) ?? [] };
 }

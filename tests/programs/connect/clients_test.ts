@@ -16,6 +16,7 @@ const CONNECTION: Connection = {
   contextTokens: 131_072,
   outputTokens: 8_192,
   takesImages: true,
+  fillsGaps: true,
 };
 const HOMES: Record<string, { home: string; env: Record<string, string> }> = {
   linux: { home: "/home/anna", env: { SHELL: "/usr/bin/zsh" } },
@@ -32,6 +33,31 @@ Deno.test("connect: a client and an SDK have titles, by the names that they give
   const titles = titlesByAgent();
   const agents = ["opencode", "OpenAI", "AsyncAnthropic", "curl"];
   assertEquals(agents.map((agent) => titles.get(agent)), ["opencode", "OpenAI SDK", "Anthropic SDK", undefined]);
+});
+
+Deno.test("connect: Continue completes code with a model that fills gaps, and with no other", () => {
+  const client = clients.find(({ name }) => name === "continue")!;
+  for (const fillsGaps of [true, false, undefined]) {
+    const [file] = client.files!({ ...CONNECTION, fillsGaps, key: { env: "MY_KEY" } }, machine("linux"));
+    const { models } = formatOf(file!).read(withSettings("", file!)) as { models: Record<string, unknown>[] };
+    assertEquals(models.map(({ roles }) => roles), [
+      ["chat", "edit", "apply"],
+      ...fillsGaps ? [["autocomplete"]] : [],
+    ]);
+    const { name: _name, roles: _roles, ...autocomplete } = models[1] ?? {};
+    assertEquals(
+      autocomplete,
+      fillsGaps
+        ? {
+          provider: "openai",
+          model: "glm-5.3",
+          apiBase: "http://127.0.0.1:8000/oss/v1",
+          apiKey: "${{ secrets.MY_KEY }}",
+          useLegacyCompletionsEndpoint: true,
+        }
+        : {},
+    );
+  }
 });
 
 for (const client of clients) {

@@ -48,6 +48,19 @@ Deno.test("connect: a model that cannot be called is refused at once, with the g
     assertEquals([answered.code, read()], [1, undefined]);
   }));
 
+Deno.test("connect: Continue also gets a model for completions, if the gateway would ask it to fill gaps", () => {
+  const server = { driver: "chat", baseUrl: "http://silent.test/v1" } as const;
+  const at = (model: string) => ({ task: "chat" as const, targets: [{ upstream: "server", model }] });
+  const models = { coder: at("Qwen/Qwen2.5-Coder-7B"), plain: at("org/model") };
+  return withDesk({ upstreams: { server }, lanes: { oss: { models } } }, async ({ run }) => {
+    for (const model of Object.keys(models)) {
+      const { code, text } = await run(["continue", "--model", model, "--print"]);
+      assertEquals(code, 0, text);
+      assertEquals(text.includes("useLegacyCompletionsEndpoint: true"), model === "coder", text);
+    }
+  });
+});
+
 Deno.test("connect: a running test is shown on a terminal, in one line that goes away, and nowhere else", () =>
   withDesk(LANE, async ({ run }) => {
     const args = ["claude-code", "--model", "small", "--yes"];
