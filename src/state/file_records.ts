@@ -1,5 +1,5 @@
 /** The records of who has which files, in the store: one for each owner, and one for the bytes of all. */
-import type { StoredFile } from "../canonical/files.ts";
+import { type StoredFile, UPLOAD_MS } from "../canonical/files.ts";
 import { GatewayError } from "../errors.ts";
 import type { FileContents } from "./file_contents.ts";
 import type { Store, StoreKey } from "./store.ts";
@@ -8,8 +8,10 @@ import { withStoreTimeout } from "./store_timeout.ts";
 /** A file in its owner's record. Its name is sealed, because names say much. */
 export interface Entry extends Omit<StoredFile, "name"> {
   sealedName: string;
-  /** The bytes of each part, in the order of the content. */
+  /** The bytes of each part, in the order in which they came. */
   parts: number[];
+  /** The numbers of the parts in the order of the content, if that is another. */
+  order?: number[];
   /** Whether pieces are still missing. `bytes` is then what was declared. */
   isPending?: boolean;
 }
@@ -29,8 +31,6 @@ interface Totals {
 
 /** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
-/** How long an upload may take from its first piece to its last, in milliseconds. */
-const PENDING_MS = 3_600_000;
 /** The bytes that each file counts in addition to its own: a million empty files are no small thing. */
 const BESIDE = 4_000;
 const TOTALS: StoreKey = ["file totals"];
@@ -59,7 +59,7 @@ export class FileRecords {
   }
 
   isOver({ isPending, created, expires = Infinity }: Entry): boolean {
-    return Math.min(expires, isPending ? created + PENDING_MS : Infinity) <= this.#options.now();
+    return Math.min(expires, isPending ? created + UPLOAD_MS : Infinity) <= this.#options.now();
   }
 
   /**
@@ -149,7 +149,7 @@ function recordKey(owner: string): StoreKey {
 /** Absent if there are no files. */
 function holdingOf(files: readonly Entry[]): Holding | undefined {
   if (files.length === 0) return undefined;
-  const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + PENDING_MS : Infinity));
+  const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
   // JSON has no infinity.
   return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
 }
