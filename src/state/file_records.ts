@@ -21,8 +21,18 @@ interface OwnerRecord {
   files: Entry[];
 }
 
-/** The bytes of an owner, and when the first of its files expires, in milliseconds since the epoch. */
-type Holding = [bytes: number, expires: number];
+/**
+ * The bytes of an owner, when the first of its files expires, in milliseconds since the epoch, and how many files there are.
+ * Uploads that are not complete count, too.
+ */
+type Holding = [bytes: number, expires: number, files: number];
+
+/** The sums of an owner's files, with those that have expired since the last change. */
+export interface OwnerHolding {
+  owner: string;
+  bytes: number;
+  files: number;
+}
 
 interface Totals {
   version: number;
@@ -56,6 +66,13 @@ export class FileRecords {
   async read(owner: string): Promise<Entry[]> {
     const record = await this.#ask(this.#options.store.get(recordKey(owner)));
     return (record as OwnerRecord | undefined)?.files ?? [];
+  }
+
+  /** Sums the files of each owner, the most bytes first. */
+  async holdings(): Promise<OwnerHolding[]> {
+    const totals = await this.#ask(this.#options.store.get(TOTALS)) as Totals | undefined;
+    return Object.entries(totals?.owners ?? {}).map(([owner, [bytes, , files]]) => ({ owner, bytes, files }))
+      .toSorted((one, other) => other.bytes - one.bytes);
   }
 
   isOver({ isPending, created, expires = Infinity }: Entry): boolean {
@@ -151,11 +168,11 @@ function holdingOf(files: readonly Entry[]): Holding | undefined {
   if (files.length === 0) return undefined;
   const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
   // JSON has no infinity.
-  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
+  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries), files.length];
 }
 
 function isSame(one: Holding | undefined, other: Holding | undefined): boolean {
-  return one?.[0] === other?.[0] && one?.[1] === other?.[1];
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 export function heldBy(files: readonly Entry[]): number {

@@ -5,7 +5,7 @@
 import type { FileFacts, StoredFile } from "../canonical/files.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
-import { type Entry, FileRecords, type FileRecordsOptions, heldBy, sum } from "./file_records.ts";
+import { type Entry, FileRecords, type FileRecordsOptions, heldBy, type OwnerHolding, sum } from "./file_records.ts";
 import { badOffset, checkOrder, checkPending, full, lostPiece, notFound } from "./file_refusals.ts";
 
 export interface Files {
@@ -30,6 +30,9 @@ export interface Files {
   read(owner: string, id: string): Promise<{ file: StoredFile; content: AsyncIterable<Uint8Array<ArrayBuffer>> }>;
   /** Returns the file that was deleted. */
   delete(owner: string, id: string): Promise<StoredFile>;
+  /** For operators: sums the files of each owner, the most bytes first. */
+  holdings(): Promise<OwnerHolding[]>;
+  readonly bounds: Readonly<Pick<FilesOptions, "bytesPerKey" | "filesPerKey" | "totalBytes">>;
 }
 
 /** Loads the code at the first file. Absent where the configuration turns files off. */
@@ -72,10 +75,16 @@ export function createFiles(options: FilesOptions): Files {
 class StoredFiles implements Files {
   readonly #options: FilesOptions;
   readonly #records: FileRecords;
+  readonly bounds: Files["bounds"];
 
   constructor(options: FilesOptions) {
+    this.bounds = options;
     this.#options = options;
     this.#records = new FileRecords(options);
+  }
+
+  holdings(): Promise<OwnerHolding[]> {
+    return this.#records.holdings();
   }
 
   async create(owner: string, id: string, facts: FileFacts, content: Uint8Array): Promise<StoredFile> {
