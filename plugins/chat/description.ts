@@ -109,17 +109,29 @@ const file = z.looseObject({
   purpose: text,
   status: z.literal("processed"),
 });
+const PURPOSES = ["assistants", "batch", "fine-tune", "vision", "user_data", "evals"];
+const upload = z.looseObject({
+  id: word,
+  object: z.literal("upload"),
+  bytes: count,
+  created_at: seconds,
+  expires_at: seconds,
+  filename: text,
+  purpose: text,
+  status: z.enum(["pending", "completed", "cancelled"]),
+  file: file.optional(),
+});
 const OF_THE_KEY = "A file belongs to the key that uploaded it: to all others it does not exist.";
 
 /** The endpoints of files, by what they do. */
-export const files: Readonly<Record<"upload" | "list" | "get" | "content" | "remove", EndpointDescription>> = {
+export const files = {
   upload: {
     summary: "Keeps a file that requests then name by its id",
     description: `${OF_THE_KEY} Fields that say when it expires are \`expires_after[anchor]\` and ` +
       "`expires_after[seconds]`.",
     request: z.looseObject({
       file: z.file().meta({ description: "The file." }),
-      purpose: z.enum(["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]),
+      purpose: z.enum(PURPOSES),
     }),
     answer: jsonAnswer(file),
   },
@@ -145,4 +157,32 @@ export const files: Readonly<Record<"upload" | "list" | "get" | "content" | "rem
     summary: "Deletes a file",
     answer: jsonAnswer(z.looseObject({ id: word, object: z.literal("file"), deleted: z.literal(true) })),
   },
-};
+  begin: {
+    summary: "Begins the upload of a file in parts",
+    description: `${OF_THE_KEY} It may take an hour, for which the bytes count as stored.`,
+    request: z.looseObject({
+      bytes: count,
+      filename: word,
+      mime_type: word,
+      purpose: z.enum(PURPOSES),
+      expires_after: z.looseObject({ anchor: z.literal("created_at"), seconds: count }).optional(),
+    }),
+    answer: jsonAnswer(upload),
+  },
+  part: {
+    summary: "Adds a part to an upload",
+    request: z.looseObject({ data: z.file().meta({ description: "The bytes of the part." }) }),
+    answer: jsonAnswer(
+      z.looseObject({ id: word, object: z.literal("upload.part"), created_at: count, upload_id: word }),
+    ),
+  },
+  complete: {
+    summary: "Makes the parts of an upload a file",
+    request: z.looseObject({
+      part_ids: z.array(word).meta({ description: "The parts in the order of the content." }),
+      md5: word.optional(),
+    }),
+    answer: jsonAnswer(upload),
+  },
+  cancel: { summary: "Gives an upload up, with its parts", answer: jsonAnswer(upload) },
+} satisfies Record<string, EndpointDescription>;

@@ -1,6 +1,6 @@
 /** Files in the form of the vendor of the chat wire, which its responses use, too. */
 import { bareId, type StoredFile } from "../../src/canonical/files.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isText, type JsonObject } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
 import {
   afterId,
@@ -20,18 +20,9 @@ const MOST_LISTED = 10_000;
 export const upload: FileVerb = {
   parse({ body }) {
     const { file, fields } = formOf(body);
-    const purpose = fields.get("purpose");
-    if (purpose === undefined || !PURPOSES.includes(purpose)) {
-      const message = `Expected one of ${PURPOSES.map((one) => `"${one}"`).join(", ")}`;
-      throw new GatewayError("invalid_request", message, { param: "purpose" });
-    }
-    const anchor = fields.get("expires_after[anchor]") ?? "created_at";
-    if (anchor !== "created_at") {
-      throw new GatewayError("invalid_request", 'Expected "created_at"', { param: "expires_after[anchor]" });
-    }
-    const keepMs = keepMsOf(fields.get("expires_after[seconds]"), MOST_SECONDS, "expires_after[seconds]") ??
-      // Files of batches are never kept for good.
-      (purpose === "batch" ? MOST_SECONDS * 1000 : undefined);
+    const purpose = purposeIn(fields.get("purpose"));
+    const [anchor, after] = [fields.get("expires_after[anchor]"), fields.get("expires_after[seconds]")];
+    const keepMs = keepMsIn(purpose, anchor, after, "expires_after");
     return uploadOf(file, { purpose, keepMs });
   },
   serialize: ({ files: [file] }) => Response.json(serializeFile(file!)),
@@ -75,12 +66,32 @@ export const remove: FileVerb = {
   serialize: ({ files: [file] }) => Response.json({ id: `file-${file!.id}`, object: "file", deleted: true }),
 };
 
+export function purposeIn(purpose: unknown): string {
+  if (isText(purpose) && PURPOSES.includes(purpose)) return purpose;
+  const message = `Expected one of ${PURPOSES.map((one) => `"${one}"`).join(", ")}`;
+  throw new GatewayError("invalid_request", message, { param: "purpose" });
+}
+
+/** How long a file of this purpose is kept, in milliseconds. `param`: the field that says so. */
+export function keepMsIn(
+  purpose: string,
+  anchor: unknown,
+  after: string | undefined,
+  param: string,
+): number | undefined {
+  if (anchor !== undefined && anchor !== "created_at") {
+    throw new GatewayError("invalid_request", 'Expected "created_at"', { param: `${param}[anchor]` });
+  }
+  // Files of batches are never kept for good.
+  return keepMsOf(after, MOST_SECONDS, `${param}[seconds]`) ?? (purpose === "batch" ? MOST_SECONDS * 1000 : undefined);
+}
+
 /** Clients of other wires upload without a purpose. */
 function purposeOf({ purpose = "user_data" }: StoredFile): string {
   return purpose;
 }
 
-function serializeFile(file: StoredFile): JsonObject {
+export function serializeFile(file: StoredFile): JsonObject {
   const { id, bytes, created, expires, name } = file;
   return {
     id: `file-${id}`,

@@ -6,7 +6,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { refusedContents } from "../shared/refusals.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
-import { fileProtocols } from "../shared/file_protocols.ts";
+import { FILE_PATHS, fileProtocols } from "../shared/file_protocols.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
@@ -73,7 +73,14 @@ const model: Protocol<"getModel"> = {
 
 const files = fileProtocols({
   prefix: "files-",
-  load: () => import("./files.ts"),
+  endpoints: {
+    ...FILE_PATHS,
+    begin: ["POST", "/v1/uploads", "json"],
+    part: ["POST", "/v1/uploads/:id/parts", "form"],
+    complete: ["POST", "/v1/uploads/:id/complete", "json"],
+    cancel: ["POST", "/v1/uploads/:id/cancel"],
+  },
+  load: async () => ({ ...await import("./files.ts"), ...await import("./uploads.ts") }),
   describe: () => import("./description.ts"),
   wire: WIRE,
   serializeAllowance,

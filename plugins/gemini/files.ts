@@ -35,7 +35,7 @@ export const append: FileVerb = {
     const id = query.get("upload_id") ?? "";
     const commands = (headers.get("x-goog-upload-command") ?? "upload, finalize").split(",").map((one) => one.trim());
     if (commands.includes("query")) return { action: "progress", id };
-    if (commands.includes("cancel")) return { action: "delete", id };
+    if (commands.includes("cancel")) return { action: "cancel", id };
     const offset = Number(headers.get("x-goog-upload-offset") ?? 0);
     return {
       action: "append",
@@ -46,7 +46,7 @@ export const append: FileVerb = {
     };
   },
   serialize({ files: [file], received, base }, { input }) {
-    if (input.action === "delete") return new Response(null, { headers: { "x-goog-upload-status": "cancelled" } });
+    if (input.action === "cancel") return new Response(null, { headers: { "x-goog-upload-status": "cancelled" } });
     if (received === undefined) {
       return Response.json({ file: serializeFile(file!, base) }, { headers: { "x-goog-upload-status": "final" } });
     }

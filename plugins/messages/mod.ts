@@ -4,7 +4,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamRefusal } from "../shared/errors.ts";
-import { fileProtocols } from "../shared/file_protocols.ts";
+import { FILE_PATHS, fileProtocols } from "../shared/file_protocols.ts";
 import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { prefillOf, refusesThinking } from "./families.ts";
@@ -98,6 +98,7 @@ const model: Protocol<"getModel"> = {
 
 const files = fileProtocols({
   prefix: "messages-files-",
+  endpoints: FILE_PATHS,
   load: () => import("./files.ts"),
   describe: () => import("./description.ts"),
   wire: WIRE,

@@ -4,39 +4,46 @@ import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
 import type { FileVerb } from "./files.ts";
 
-type Verbs<T> = Record<"upload" | "list" | "get" | "content" | "remove", T>;
+/** An endpoint: its method, its path in a lane, and the body of its requests. */
+type Endpoint = readonly [method: "GET" | "POST" | "DELETE", path: string, body?: Protocol<"files">["body"]];
 
-interface FileWire extends Pick<Protocol<"files">, "wire" | "accepts" | "serializeAllowance" | "serializeError"> {
+/** The endpoints that both wires have, by what they do. */
+export const FILE_PATHS = {
+  upload: ["POST", "/v1/files", "form"],
+  list: ["GET", "/v1/files"],
+  get: ["GET", "/v1/files/:id"],
+  content: ["GET", "/v1/files/:id/content"],
+  remove: ["DELETE", "/v1/files/:id"],
+} as const satisfies Record<string, Endpoint>;
+
+type Verbs<Verb extends string, T> = Readonly<Record<Verb, T>>;
+
+interface FileWire<Verb extends string>
+  extends Pick<Protocol<"files">, "wire" | "accepts" | "serializeAllowance" | "serializeError"> {
   /** The first part of the names. */
   prefix: string;
+  endpoints: Verbs<Verb, Endpoint>;
   /** Loads the code at the first request, because few clients upload files. */
-  load(): Promise<Verbs<FileVerb>>;
-  describe(): Promise<{ files: Verbs<EndpointDescription> }>;
+  load(): Promise<Verbs<NoInfer<Verb>, FileVerb>>;
+  describe(): Promise<{ files: Verbs<NoInfer<Verb>, EndpointDescription> }>;
 }
 
-export function fileProtocols({ prefix, load, describe, ...wire }: FileWire): readonly Protocol<"files">[] {
-  let verbs: Verbs<FileVerb>;
-  const endpoint = (
-    verb: keyof Verbs<FileVerb>,
-    method: "GET" | "POST" | "DELETE",
-    path: string,
+export function fileProtocols<Verb extends string>(
+  { prefix, endpoints, load, describe, ...wire }: FileWire<Verb>,
+): readonly Protocol<"files">[] {
+  let verbs: Verbs<Verb, FileVerb>;
+  return (Object.entries(endpoints) as [Verb, Endpoint][]).map((
+    [verb, [method, path, body = "none"]],
   ): Protocol<"files"> => ({
     ...wire,
-    name: `${prefix}${verb}`,
+    name: prefix + verb,
     load: () => verbs ? undefined : load().then((loaded) => void (verbs = loaded)),
     describe: async () => (await describe()).files[verb],
     operation: "files",
     method,
-    pattern: new PathPattern(`/:lane/v1/files${path}`),
-    body: method === "POST" ? "form" : "none",
+    pattern: new PathPattern(`/:lane${path}`),
+    body,
     parse: (asked) => verbs[verb].parse(asked),
     serialize: (answer, exchange) => verbs[verb].serialize(answer, exchange),
-  });
-  return [
-    endpoint("upload", "POST", ""),
-    endpoint("list", "GET", ""),
-    endpoint("get", "GET", "/:id"),
-    endpoint("content", "GET", "/:id/content"),
-    endpoint("remove", "DELETE", "/:id"),
-  ];
+  }));
 }

@@ -16,11 +16,13 @@ export interface FileVerb {
   serialize(answer: FilesAnswer, exchange: Exchange<"files">): Response;
 }
 
-/** The file of a form, and its other fields. */
-export function formOf(body: unknown): { file: FormFile; fields: ReadonlyMap<string, string> } {
+/** The file of a form, in the field of this name, and its other fields. */
+export function formOf(body: unknown, field = "file"): { file: FormFile; fields: ReadonlyMap<string, string> } {
   const all = body as readonly FormField[];
-  const file = all.find(({ name, file }) => name === "file" && file)?.file;
-  if (!file) throw new GatewayError("invalid_request", 'The form has no file in the field "file"', { param: "file" });
+  const file = all.find(({ name, file }) => name === field && file)?.file;
+  if (!file) {
+    throw new GatewayError("invalid_request", `The form has no file in the field "${field}"`, { param: field });
+  }
   const texts = all.flatMap(({ name, value }): [string, string][] => value === undefined ? [] : [[name, value]]);
   return { file, fields: new Map(texts) };
 }

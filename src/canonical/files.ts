@@ -28,6 +28,12 @@ export type FilesRequest =
   | { action: "append"; id: string; offset: number; content: Uint8Array<ArrayBuffer>; isLast: boolean }
   /** How much of an upload in pieces has arrived. */
   | { action: "progress"; id: string }
+  /** Adds a piece whose place is only known at the end. */
+  | { action: "part"; id: string; content: Uint8Array<ArrayBuffer> }
+  /** Ends an upload. `parts`: the numbers of its pieces in the order of the content. `md5`: that of the content, in hex. */
+  | { action: "complete"; id: string; parts: number[]; md5?: string }
+  /** Gives an upload up that is not complete. */
+  | { action: "cancel"; id: string }
   | { action: "list" }
   | { action: "get" | "content" | "delete"; id: string };
 
@@ -36,13 +42,18 @@ export interface FilesAnswer {
   files: StoredFile[];
   /** The bytes that have arrived, for an upload in pieces that is not complete. */
   received?: number;
+  /** The number of the piece, for `part`. */
+  part?: number;
   /** The content, for `content`. */
   content?: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** The lane's URL as the client has it, for wires that name files by URLs. */
   base: string;
 }
 
+/** How long an upload in pieces may take, in milliseconds. */
+export const UPLOAD_MS = 3_600_000;
+
 /** The id without the prefix of any wire. */
 export function bareId(id: string): string {
-  return id.replace(/^file[-_]|^files\//, "");
+  return id.replace(/^(?:file[-_]|files\/|upload_)/, "");
 }

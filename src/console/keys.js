@@ -9,6 +9,7 @@ import { Revoke, Rotate, Secret } from "./key_dialogs.js";
 import { ListTable } from "./design/list.js";
 import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
+import { KeyFiles } from "./key_files.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
 import { LeftOf, TeamForm, Teams } from "./teams.js";
@@ -30,6 +31,8 @@ const EVERY_MS = 30_000;
  */
 
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
+/** The files of all keys. Absent until they were read. */
+const held = signal(/** @type {import("./key_files.js").Held | undefined} */ (undefined));
 const pages = signal(1);
 /** Whether more keys are on their way. */
 let isAsking = false;
@@ -65,6 +68,8 @@ async function refresh() {
   }
   isAsking = false;
   answer.value = whole;
+  // The keys are there, whether or not the files can be read.
+  void ask("files").then((/** @type {import("./key_files.js").Held} */ files) => held.value = files, () => {});
   const { value: name } = wanted;
   wanted.value = "";
   const key = name && whole.keys.find((one) => one.name === name);
@@ -182,6 +187,7 @@ function KeysPage() {
             <${Button} onClick=${more}>Show more<//></p>
         `}
         <${Teams} ...${value} />
+        <${KeyFiles} held=${held.value} refresh=${refresh} />
         ${asked.value?.kind === "team" && html`
           <${TeamForm} teams=${value.teams} onClose=${() => asked.value = undefined} />
         `}

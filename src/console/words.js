@@ -63,7 +63,8 @@ export function inSpan(ms) {
 
 /** Bytes as people buy them. @param {number} bytes */
 export function inBytes(bytes) {
-  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
+  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
+  return bytes >= 1e6 ? `${Math.round(bytes / 1e6)} MB` : `${Math.ceil(bytes / 1e3)} kB`;
 }
 
 /** The whole time, for whoever points at a short one. @param {string | number} time */

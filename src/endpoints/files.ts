@@ -30,6 +30,14 @@ async function answer(
       const { file, received, isComplete } = await files.append(owner, asked.id, asked);
       return { files: [file], ...(!isComplete && { received }) };
     }
+    case "part": {
+      const { file, part } = await files.add(owner, asked.id, asked.content);
+      return { files: [file], part };
+    }
+    case "complete":
+      return { files: [await files.complete(owner, asked.id, asked)] };
+    case "cancel":
+      return { files: [await files.cancel(owner, asked.id)] };
     case "progress": {
       const { file, received, isComplete } = await files.progress(owner, asked.id);
       return { files: [file], ...(!isComplete && { received }) };

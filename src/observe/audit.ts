@@ -6,6 +6,7 @@ import { createOutput, type Output } from "./output.ts";
 export type AuditEvent =
   | { event: "started"; version: string }
   /** `by`: the user who ran the command, or the operator at the console. */
+  | { event: "file deleted"; owner: string; id: string; by: string }
   | { event: "key made" | "key limited" | "key rotated" | "key revoked"; key: string; by?: string }
   | { event: "key used first"; key: string; address?: string }
   | { event: "key refused"; code: string; key?: string; reason?: string; address?: string }

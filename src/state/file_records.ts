@@ -1,5 +1,5 @@
 /** The records of who has which files, in the store: one for each owner, and one for the bytes of all. */
-import type { StoredFile } from "../canonical/files.ts";
+import { type StoredFile, UPLOAD_MS } from "../canonical/files.ts";
 import { GatewayError } from "../errors.ts";
 import type { FileContents } from "./file_contents.ts";
 import type { Store, StoreKey } from "./store.ts";
@@ -8,8 +8,10 @@ import { withStoreTimeout } from "./store_timeout.ts";
 /** A file in its owner's record. Its name is sealed, because names say much. */
 export interface Entry extends Omit<StoredFile, "name"> {
   sealedName: string;
-  /** The bytes of each part, in the order of the content. */
+  /** The bytes of each part, in the order in which they came. */
   parts: number[];
+  /** The numbers of the parts in the order of the content, if that is another. */
+  order?: number[];
   /** Whether pieces are still missing. `bytes` is then what was declared. */
   isPending?: boolean;
 }
@@ -19,8 +21,18 @@ interface OwnerRecord {
   files: Entry[];
 }
 
-/** The bytes of an owner, and when the first of its files expires, in milliseconds since the epoch. */
-type Holding = [bytes: number, expires: number];
+/**
+ * The bytes of an owner, when the first of its files expires, in milliseconds since the epoch, and how many files there are.
+ * Uploads that are not complete count, too.
+ */
+type Holding = [bytes: number, expires: number, files: number];
+
+/** The sums of an owner's files, with those that have expired since the last change. */
+export interface OwnerHolding {
+  owner: string;
+  bytes: number;
+  files: number;
+}
 
 interface Totals {
   version: number;
@@ -29,8 +41,6 @@ interface Totals {
 
 /** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
-/** How long an upload may take from its first piece to its last, in milliseconds. */
-const PENDING_MS = 3_600_000;
 /** The bytes that each file counts in addition to its own: a million empty files are no small thing. */
 const BESIDE = 4_000;
 const TOTALS: StoreKey = ["file totals"];
@@ -58,8 +68,15 @@ export class FileRecords {
     return (record as OwnerRecord | undefined)?.files ?? [];
   }
 
+  /** Sums the files of each owner, the most bytes first. */
+  async holdings(): Promise<OwnerHolding[]> {
+    const totals = await this.#ask(this.#options.store.get(TOTALS)) as Totals | undefined;
+    return Object.entries(totals?.owners ?? {}).map(([owner, [bytes, , files]]) => ({ owner, bytes, files }))
+      .toSorted((one, other) => other.bytes - one.bytes);
+  }
+
   isOver({ isPending, created, expires = Infinity }: Entry): boolean {
-    return Math.min(expires, isPending ? created + PENDING_MS : Infinity) <= this.#options.now();
+    return Math.min(expires, isPending ? created + UPLOAD_MS : Infinity) <= this.#options.now();
   }
 
   /**
@@ -149,13 +166,13 @@ function recordKey(owner: string): StoreKey {
 /** Absent if there are no files. */
 function holdingOf(files: readonly Entry[]): Holding | undefined {
   if (files.length === 0) return undefined;
-  const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + PENDING_MS : Infinity));
+  const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
   // JSON has no infinity.
-  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
+  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries), files.length];
 }
 
 function isSame(one: Holding | undefined, other: Holding | undefined): boolean {
-  return one?.[0] === other?.[0] && one?.[1] === other?.[1];
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 export function heldBy(files: readonly Entry[]): number {

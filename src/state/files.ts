@@ -4,7 +4,9 @@
  */
 import type { FileFacts, StoredFile } from "../canonical/files.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { type Entry, FileRecords, type FileRecordsOptions, heldBy, sum } from "./file_records.ts";
+import { builtin } from "../util/builtin.ts";
+import { type Entry, FileRecords, type FileRecordsOptions, heldBy, type OwnerHolding, sum } from "./file_records.ts";
+import { badOffset, checkOrder, checkPending, full, lostPiece, notFound } from "./file_refusals.ts";
 
 export interface Files {
   /** Stores a file in one piece. Throws `invalid_request` or `unavailable` if there is no room for it. */
@@ -15,6 +17,12 @@ export interface Files {
   append(owner: string, id: string, piece: Piece): Promise<Progress>;
   /** Returns how much of a file that comes in pieces has arrived. Throws `not_found`, as the methods below do. */
   progress(owner: string, id: string): Promise<Progress>;
+  /** Adds a piece whose place in the content `complete` says. Returns its number. */
+  add(owner: string, id: string, content: Uint8Array): Promise<{ file: StoredFile; part: number }>;
+  /** Ends an upload. Throws `invalid_request` unless the pieces are of it, as long as declared and of that digest. */
+  complete(owner: string, id: string, ending: Ending): Promise<StoredFile>;
+  /** Removes what has arrived of an upload that is not complete. */
+  cancel(owner: string, id: string): Promise<StoredFile>;
   /** The latest first. */
   list(owner: string): Promise<StoredFile[]>;
   find(owner: string, id: string): Promise<StoredFile>;
@@ -22,6 +30,9 @@ export interface Files {
   read(owner: string, id: string): Promise<{ file: StoredFile; content: AsyncIterable<Uint8Array<ArrayBuffer>> }>;
   /** Returns the file that was deleted. */
   delete(owner: string, id: string): Promise<StoredFile>;
+  /** For operators: sums the files of each owner, the most bytes first. */
+  holdings(): Promise<OwnerHolding[]>;
+  readonly bounds: Readonly<Pick<FilesOptions, "bytesPerKey" | "filesPerKey" | "totalBytes">>;
 }
 
 /** Loads the code at the first file. Absent where the configuration turns files off. */
@@ -31,6 +42,13 @@ export interface Piece {
   offset: number;
   content: Uint8Array;
   isLast: boolean;
+}
+
+export interface Ending {
+  /** The numbers of the pieces in the order of the content. */
+  parts: readonly number[];
+  /** The digest of the content, in hex. */
+  md5?: string;
 }
 
 export interface Progress {
@@ -57,10 +75,16 @@ export function createFiles(options: FilesOptions): Files {
 class StoredFiles implements Files {
   readonly #options: FilesOptions;
   readonly #records: FileRecords;
+  readonly bounds: Files["bounds"];
 
   constructor(options: FilesOptions) {
+    this.bounds = options;
     this.#options = options;
     this.#records = new FileRecords(options);
+  }
+
+  holdings(): Promise<OwnerHolding[]> {
+    return this.#records.holdings();
   }
 
   async create(owner: string, id: string, facts: FileFacts, content: Uint8Array): Promise<StoredFile> {
@@ -106,17 +130,36 @@ class StoredFiles implements Files {
   }
 
   async append(owner: string, id: string, { offset, content, isLast }: Piece): Promise<Progress> {
+    const check = (entry: Entry) => {
+      const received = sum(entry.parts);
+      if (offset !== received) throw badOffset(offset, received);
+      if (isLast && received + content.length < entry.bytes) {
+        throw new GatewayError("invalid_request", `The file is shorter than declared (${entry.bytes} bytes)`);
+      }
+    };
+    const withoutIt = (parts: readonly number[], part: number) => parts.slice(0, part);
+    const part = await this.#write(owner, id, content, { check, withoutIt });
+    const entry = await this.#settle(owner, id, { part, content, isLast });
+    return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: isLast };
+  }
+
+  async add(owner: string, id: string, content: Uint8Array): Promise<{ file: StoredFile; part: number }> {
+    if (content.length === 0) throw new GatewayError("invalid_request", "The part is empty", { param: "data" });
+    const withoutIt = (parts: readonly number[], part: number) => parts.map((bytes, at) => at === part ? 0 : bytes);
+    const part = await this.#write(owner, id, content, { check() {}, withoutIt });
+    const entry = await this.#settle(owner, id, { part, content, isLast: false });
+    return { file: await this.#fileOf(owner, entry), part };
+  }
+
+  /** Writes a piece of an upload. Returns its number. */
+  async #write(owner: string, id: string, content: Uint8Array, { check, withoutIt }: Writing): Promise<number> {
     const { contents } = this.#options;
     let part = 0;
     const { expires = Infinity } = await this.#update(owner, id, (entry) => {
-      if (!entry.isPending) throw new GatewayError("invalid_request", "The upload is complete already");
-      const received = sum(entry.parts);
-      if (offset !== received) throw badOffset(offset, received);
-      if (received + content.length > entry.bytes) {
+      checkPending(entry);
+      check(entry);
+      if (sum(entry.parts) + content.length > entry.bytes) {
         throw new GatewayError("invalid_request", `The file is longer than declared (${entry.bytes} bytes)`);
-      }
-      if (isLast && received + content.length < entry.bytes) {
-        throw new GatewayError("invalid_request", `The file is shorter than declared (${entry.bytes} bytes)`);
       }
       part = entry.parts.length;
       if (part >= MOST_PARTS) throw new GatewayError("invalid_request", `Expected ${MOST_PARTS} pieces at most`);
@@ -125,15 +168,47 @@ class StoredFiles implements Files {
     });
     try {
       if (content.length > 0) await contents.write({ owner, id, part }, content, expires);
+      return part;
     } catch (failure) {
       // The client may send the piece again.
-      const withoutIt = (entry: Entry) => ({ ...entry, parts: entry.parts.slice(0, part), isPending: true });
-      await this.#update(owner, id, withoutIt).catch(() => {});
+      const change = (entry: Entry) => ({ ...entry, parts: withoutIt(entry.parts, part), isPending: true });
+      await this.#update(owner, id, change).catch(() => {});
       await contents.remove({ owner, id, part }, content.length).catch(() => {});
       throw failure;
     }
-    const entry = await this.#settle(owner, id, { part, content, isLast });
-    return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: isLast };
+  }
+
+  async complete(owner: string, id: string, { parts: order, md5 }: Ending): Promise<StoredFile> {
+    const found = (await this.#records.read(owner)).find((one) => one.id === id);
+    if (!found) throw notFound();
+    checkOrder(found, order);
+    if (md5 !== undefined && await this.#digestOf(owner, { ...found, order: [...order] }) !== md5.toLowerCase()) {
+      throw new GatewayError("invalid_request", "The content has another MD5 digest", { param: "md5" });
+    }
+    const entry = await this.#update(owner, id, (entry) => {
+      checkOrder(entry, order);
+      const { isPending: _, ...complete } = entry;
+      return { ...complete, order: [...order] };
+    });
+    return await this.#fileOf(owner, entry);
+  }
+
+  async #digestOf(owner: string, entry: Entry): Promise<string> {
+    const hash = builtin("node:crypto").createHash("md5");
+    for await (const piece of this.#contentOf(owner, entry)) hash.update(piece);
+    return hash.digest("hex");
+  }
+
+  async cancel(owner: string, id: string): Promise<StoredFile> {
+    let cancelled: Entry | undefined;
+    const rest = await this.#records.change(owner, (files) => {
+      cancelled = files.find((one) => one.id === id);
+      if (!cancelled) throw notFound();
+      checkPending(cancelled);
+      return files.filter((one) => one !== cancelled);
+    });
+    await this.#records.report(owner, rest);
+    return await this.#fileOf(owner, cancelled!);
   }
 
   /** Completes the file after its last piece. What was written of a file that was deleted meanwhile would stay for good. */
@@ -170,13 +245,12 @@ class StoredFiles implements Files {
   }
 
   async read(owner: string, id: string) {
-    const { contents } = this.#options;
     const entry = await this.#entry(owner, id);
-    const file = await this.#fileOf(owner, entry);
-    async function* pieces() {
-      for (const [part, bytes] of entry.parts.entries()) yield* contents.read({ owner, id, part }, bytes);
-    }
-    return { file, content: pieces() };
+    return { file: await this.#fileOf(owner, entry), content: this.#contentOf(owner, entry) };
+  }
+
+  async *#contentOf(owner: string, { id, parts, order = [...parts.keys()] }: Entry) {
+    for (const part of order) yield* this.#options.contents.read({ owner, id, part }, parts[part]!);
   }
 
   async delete(owner: string, id: string): Promise<StoredFile> {
@@ -193,7 +267,10 @@ class StoredFiles implements Files {
     return entry;
   }
 
-  async #fileOf(owner: string, { sealedName, parts: _, isPending: __, ...facts }: Entry): Promise<StoredFile> {
+  async #fileOf(
+    owner: string,
+    { sealedName, parts: _, order: __, isPending: ___, ...facts }: Entry,
+  ): Promise<StoredFile> {
     return { ...facts, name: await this.#options.contents.open(sealedName, owner, facts.id) ?? "file" };
   }
 
@@ -215,21 +292,8 @@ class StoredFiles implements Files {
   }
 }
 
-function full(message: string): GatewayError {
-  return new GatewayError("invalid_request", `${message}: delete some first`, { reason: "storage_quota_exceeded" });
-}
-
-/** Pieces that were sent at once: one before this could not be stored. */
-function lostPiece(): GatewayError {
-  return new GatewayError("invalid_request", "A piece before this one could not be stored: ask how much has arrived");
-}
-
-function badOffset(offset: number, received: number): GatewayError {
-  return new GatewayError("invalid_request", `Expected the piece at offset ${received}, but got the one at ${offset}`);
-}
-
-/** An id of another key is answered like one that never existed. */
-function notFound(reason?: "file_expired"): GatewayError {
-  const message = reason ? "The file has expired" : "Cannot find the file: none of yours has this id";
-  return new GatewayError("not_found", message, { param: "id", ...(reason && { reason }) });
+/** How a piece is checked against what has arrived, and what is left if it cannot be written. */
+interface Writing {
+  check(entry: Entry): void;
+  withoutIt(parts: readonly number[], part: number): number[];
 }

@@ -14,6 +14,8 @@ const KEYED: ConfigInput = {
   keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
 };
 
+const BOUNDS = { bytesPerKey: 1_000_000, totalBytes: 2_000_000 };
+
 const keyed = (config = KEYED) => () =>
   newApp({ config, now: Date.now, store: lastingStore(), fetch: () => Promise.resolve(answerWhole()) });
 
@@ -26,7 +28,7 @@ const statusWith = async ({ app }: Desk, key: string) => {
 async function openKeys(desk: Desk): Promise<void> {
   await logIn(desk);
   await openPage(desk.page, "Keys and teams");
-  await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
+  await desk.page.getByRole("rowheader", { name: "ops" }).first().waitFor();
 }
 
 /** A key is made by its form, used, limited, and revoked, by the keyboard; a name is text; the key is shown once. */
@@ -152,6 +154,40 @@ async function newTeam(desk: Desk): Promise<void> {
   });
 }
 
+/** Files that a key has uploaded are shown by name, which is text, and deleted. */
+async function files(desk: Desk): Promise<void> {
+  const { page, app, complaints } = desk;
+  // A form cannot have quotes in names.
+  const image = "<img src=x onerror=document.title=broken>";
+  for (const name of [image, "notes.txt"]) {
+    const form = new FormData();
+    form.set("purpose", "user_data");
+    form.set("file", new File(["x".repeat(100_000)], name));
+    const init = { method: "POST", headers: { authorization: `Bearer ${OPS}` }, body: form };
+    const made = await app.fetch(new Request("http://gateway/oss/v1/files", init));
+    assertEquals(made.status, 200, await made.text());
+  }
+  await openKeys(desk);
+  complaints.length = 0;
+  await page.getByText("208 kB of 2 MB for all keys").waitFor();
+  const row = page.getByRole("region", { name: "Files of keys" }).getByRole("row", { name: "ops" });
+  await row.getByText("21 %").waitFor();
+  await row.getByRole("button", { name: /^Files of/ }).press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("rowheader", { name: image }).waitFor();
+  assertEquals(await faultsOf(page), []);
+  await page.setViewportSize({ width: 390, height: 800 });
+  assertEquals(await faultsOf(page), []);
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assertEquals([overflow, await page.locator("img").count()], [0, 0]);
+  await dialog.getByRole("button", { name: `Delete "notes.txt"` }).click();
+  await dialog.getByRole("button", { name: `Delete "notes.txt" for good` }).press("Enter");
+  await dialog.getByRole("rowheader", { name: "notes.txt" }).waitFor({ state: "detached" });
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+  await row.getByText("104 kB").waitFor();
+  assertEquals(complaints, []);
+}
+
 async function without(desk: Desk): Promise<void> {
   await openKeys(desk);
   await desk.page.getByRole("button", { name: "Create keys here" }).waitFor();
@@ -162,6 +198,7 @@ export const keyCases: Case[] = [
   { name: "a key is made, shown once, limited and revoked", app: keyed(), run: wholeLife },
   { name: "a key that cannot be is refused in its form", app: keyed(), run: refusals },
   { name: "a key that is revoked while the list is read doubles no row", app: keyed(), run: revokedMeanwhile },
+  { name: "files of a key are listed and deleted", app: keyed({ ...KEYED, files: BOUNDS }), run: files },
   { name: "a team is made with its budget", app: keyed(), run: newTeam },
   { name: "without stored keys the page says what to do", app: keyed({ ...KEYED, storedKeys: false }), run: without },
 ];

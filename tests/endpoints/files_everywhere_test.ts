@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { randomId } from "../../src/util/digest.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { FILE_ENDPOINTS, type FileEndpoint, madeFiles } from "../support/file_endpoints.ts";
+import { FILE_ENDPOINTS, type FileEndpoint, madeFiles, MAKING } from "../support/file_endpoints.ts";
 import { withTracedGateway } from "../support/traced_gateway.ts";
 import { until } from "../support/wait.ts";
 
@@ -32,18 +32,18 @@ async function refusalOf({ protocol }: FileEndpoint, response: Response): Promis
 }
 
 Deno.test("files: the endpoints of all three wires are in the table", () => {
-  assertEquals(FILE_ENDPOINTS.length, 22);
+  assertEquals(FILE_ENDPOINTS.length, 26);
 });
 
 for (const endpoint of FILE_ENDPOINTS) {
   const { protocol } = endpoint;
 
   Deno.test(`files: a request counts as one of the key's · ${protocol.name}`, async () => {
-    const app = appWith({ quota: { requestsPerMinute: 3 } });
+    const app = appWith({ quota: { requestsPerMinute: MAKING + 1 } });
     const ids = await madeFiles(app.fetch, BASE, ANNA);
     const served = await app.fetch(endpoint.request(ids, BASE, ANNA));
     await served.body?.cancel();
-    assert(served.status !== 429, "The third is served");
+    assert(served.status !== 429, "One more is served");
     const left = served.headers.get("x-ratelimit-remaining-requests") ??
       served.headers.get("anthropic-ratelimit-requests-remaining");
     // The third wire's vendor has no such headers.
@@ -53,7 +53,7 @@ for (const endpoint of FILE_ENDPOINTS) {
     assertEquals(chat.status, 429);
     const refused = await app.fetch(endpoint.request(ids, BASE, ANNA));
     assert(Number(refused.headers.get("retry-after")) > 0);
-    const message = 'Key "anna" is limited to 3 requests per minute';
+    const message = 'Key "anna" is limited to 5 requests per minute';
     assertEquals(await refusalOf(endpoint, refused), { status: 429, message });
     assertEquals(app.logs.at(-1)!.error, "rate_limit");
   });
@@ -103,7 +103,7 @@ for (const endpoint of FILE_ENDPOINTS) {
   });
 
   Deno.test(`files: a key without them is refused, and so is one without the lane · ${protocol.name}`, async () => {
-    const none = { file: "none", begun: "none" };
+    const none = { file: "none", begun: "none", filled: "none" };
     const denied = await appWith({ files: false }).fetch(endpoint.request(none, BASE, ANNA));
     const message = "This key is not allowed to use files";
     assertEquals(await refusalOf(endpoint, denied), { status: 403, message });
@@ -114,7 +114,7 @@ for (const endpoint of FILE_ENDPOINTS) {
   Deno.test(`files: an id of another key is as unknown as one that never was · ${protocol.name}`, async () => {
     const app = appWith();
     const theirs = await madeFiles(app.fetch, BASE, OPS);
-    const never = { file: randomId(), begun: randomId() };
+    const never = { file: randomId(), begun: randomId(), filled: randomId() };
     const [other, unknown] = await Promise.all(
       [theirs, never].map(async (ids) => {
         const response = await app.fetch(endpoint.request(ids, BASE, ANNA));

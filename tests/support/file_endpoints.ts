@@ -9,6 +9,8 @@ export interface FileIds {
   file: string;
   /** An upload in pieces whose `CONTENT` is expected. */
   begun: string;
+  /** An upload in parts that has all of it, as its first. */
+  filled: string;
 }
 
 export interface FileEndpoint {
@@ -22,14 +24,22 @@ export const FILE_ENDPOINTS: readonly FileEndpoint[] = protocols.filter(({ opera
 
 function requestFor({ name, method, pattern, wire, body }: AnyProtocol, ids: FileIds, base: string, key: string) {
   const headers = new Headers(WIRE_HEADERS[wire]!(key));
-  const url = new URL(base + pattern.pathname.replace(":lane", "oss").replace(":id", ids.file));
-  if (body === "none") return new Request(url, { method, headers });
-  if (body === "form") return new Request(url, { method, headers, body: formOf(wire) });
   const verb = name.split("-").at(-1)!;
+  const id = { part: ids.begun, cancel: ids.begun, complete: ids.filled }[verb] ?? ids.file;
+  const url = new URL(base + pattern.pathname.replace(":lane", "oss").replace(":id", id));
+  if (body === "none") return new Request(url, { method, headers });
+  if (body === "form") return new Request(url, { method, headers, body: formOf(wire, verb) });
+  if (wire === "chat") {
+    headers.set("content-type", "application/json");
+    const fields = verb === "begin" ? BEGUN : { part_ids: [`part_${ids.filled}_0`] };
+    return new Request(url, { method, headers, body: JSON.stringify(fields) });
+  }
   if (verb === "append") url.searchParams.set("upload_id", ids.begun);
   for (const [header, value] of Object.entries(VERB_HEADERS[verb] ?? {})) headers.set(header, value);
   return new Request(url, { method, headers, body: body === "json" ? "{}" : CONTENT });
 }
+
+const BEGUN = { bytes: CONTENT.length, filename: "a.txt", mime_type: "text/plain", purpose: "user_data" };
 
 const WIRE_HEADERS: Record<string, (key: string) => Record<string, string>> = {
   chat: (key) => ({ authorization: `Bearer ${key}` }),
@@ -47,24 +57,30 @@ const VERB_HEADERS: Record<string, Record<string, string>> = {
   upload: { "content-type": "text/plain" },
 };
 
-function formOf(wire: string): FormData {
+function formOf(wire: string, verb: string): FormData {
   const form = new FormData();
-  form.set("file", new File([CONTENT], "a.txt"));
+  form.set(verb === "part" ? "data" : "file", new File([CONTENT], "a.txt"));
   if (wire === "chat") form.set("purpose", "user_data");
   return form;
 }
 
-/** A file and a begun upload of the key, made by requests of their own. */
+/** How many requests `madeFiles` sends. */
+export const MAKING = 4;
+
+/** A file and begun uploads of the key, made by requests of their own. */
 export async function madeFiles(
   ask: (request: Request) => Promise<Response>,
   base: string,
   key: string,
 ): Promise<FileIds> {
-  const named = (name: string) => FILE_ENDPOINTS.find(({ protocol }) => protocol.name === name)!;
-  const none = { file: "", begun: "" };
-  const file = await ask(named("files-upload").request(none, base, key));
-  const begun = await ask(named("gemini-v1-files-begin").request(none, base, key));
-  await begun.body?.cancel();
-  const place = new URL(begun.headers.get("x-goog-upload-url")!);
-  return { file: (await file.json()).id.replace("file-", ""), begun: place.searchParams.get("upload_id")! };
+  const send = async (name: string, ids: FileIds): Promise<{ id: string }> => {
+    const { request } = FILE_ENDPOINTS.find(({ protocol }) => protocol.name === name)!;
+    return await (await ask(request(ids, base, key))).json();
+  };
+  const none = { file: "", begun: "", filled: "" };
+  const file = await send("files-upload", none);
+  const [begun, filled] = [await send("files-begin", none), await send("files-begin", none)];
+  const [, id] = filled.id.split("_");
+  await send("files-part", { ...none, begun: id! });
+  return { file: file.id.replace("file-", ""), begun: begun.id.replace("upload_", ""), filled: id! };
 }

@@ -52,6 +52,7 @@ import inspect_steps from "../../console/inspect_steps.js" with { type: "text" }
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
 import key_dialogs from "../../console/key_dialogs.js" with { type: "text" };
+import key_files from "../../console/key_files.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
@@ -180,6 +181,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   json_lines,
   json_place,
   key_dialogs,
+  key_files,
   key_form,
   keys,
   live,

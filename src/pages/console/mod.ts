@@ -53,10 +53,13 @@ const slots = new Slots(1);
 /** Few operators open a form, so that its part is loaded with the first one. */
 const forms = () => import("./edits.ts");
 
+const files = () => import("./files.ts");
+
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   clients,
   fidelity,
+  files: async (context) => await (await files()).listFiles(context),
   health,
   libraries: clientLibraries,
   live,
@@ -90,6 +93,7 @@ const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Respon
 
 /** The actions below `/console/api/`. */
 const ACTIONS: Readonly<Record<string, Action>> = {
+  "files/delete": async (context, body) => await (await files()).deleteFile(context, body),
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,

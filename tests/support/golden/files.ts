@@ -27,7 +27,7 @@ interface Wire {
   /** The requests about files, which may name the ids of the answers before them. */
   requests(ids: Record<string, string>): Iterable<Asking>;
   /** The id in the answer to an upload. */
-  idIn(answer: JsonObject, headers: Headers): string | undefined;
+  idIn(answer: JsonObject): string | undefined;
   /** A conversation with the files of these ids, the last of which is unknown, and with a document in it. */
   conversation(ids: readonly string[]): { path: string; body(part: JsonObject[]): JsonObject; parts: JsonObject[][] };
 }
@@ -55,21 +55,38 @@ function* crud(ids: Record<string, string>, more: { form: Record<string, string>
   yield { method: "GET", path: `${path}/${last}` };
 }
 
+function* inParts(ids: Record<string, string>): Iterable<Asking> {
+  const path = "/oss/v1/uploads";
+  const begun = { bytes: 8, filename: "table.csv", mime_type: "text/csv", purpose: "user_data" };
+  const json = { "content-type": "application/json" };
+  yield { method: "POST", path, headers: json, body: JSON.stringify(begun) };
+  const id = ids.begun!;
+  yield { method: "POST", path: `${path}/${id}/parts`, form: { data: "table.csv" } };
+  const body = (part: number) => JSON.stringify({ part_ids: [`part_${id.replace("upload_", "")}_${part}`] });
+  yield { method: "POST", path: `${path}/${id}/complete`, headers: json, body: body(1) };
+  yield { method: "POST", path: `${path}/${id}/complete`, headers: json, body: body(0) };
+  yield { method: "POST", path: `${path}/${id}/cancel` };
+  yield { method: "POST", path, headers: json, body: JSON.stringify(begun) };
+  yield { method: "POST", path: `${path}/${ids.begun}/cancel` };
+}
+
 const user = (content: JsonObject[]) => ({ role: "user", content });
 const data = btoa(PDF);
 
 const WIRES: Record<string, Wire> = {
   chat: {
     key: { authorization: `Bearer ${ENV.TEAM_KEY}` },
-    requests: (ids) =>
-      crud(ids, {
+    *requests(ids) {
+      yield* crud(ids, {
         form: { purpose: "user_data", "expires_after[anchor]": "created_at", "expires_after[seconds]": "3600" },
         bad: [
           { method: "POST", path: "/oss/v1/files", form: { purpose: "fun", file: "table.csv" } },
           { method: "POST", path: "/oss/v1/files", form: { purpose: "vision" } },
         ],
         list: ["?limit=2", "?after={page.png}", "?purpose=vision", "?order=sideways"],
-      }),
+      });
+      yield* inParts(ids);
+    },
     idIn: ({ id }) => id as string | undefined,
     conversation: (ids) => ({
       path: "/oss/v1/chat/completions",
@@ -182,7 +199,7 @@ async function goldenOf(wire: Wire): Promise<string[]> {
     const response = await app.fetch(requestOf(asking, wire.key));
     const text = await response.text();
     const body = response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined;
-    learn(ids, asking, wire.idIn(body ?? {}, response.headers), response.headers);
+    learn(ids, asking, wire.idIn(body ?? {}), response.headers);
     sections.push(sectionOf(asking, response, body === undefined ? text : layOut(parseTree(text))));
   }
   const known = Object.keys(FILES).map((name) => ids[name]!);
@@ -209,7 +226,7 @@ function requestOf({ method, path, headers, form, body }: Asking, key: Record<st
   if (!form) return new Request(url, { method, headers: { ...key, ...headers }, body: body && bytesOf(body) });
   const fields = new FormData();
   for (const [name, value] of Object.entries(form)) {
-    const file = name === "file" ? FILES[value] : undefined;
+    const file = name === "file" || name === "data" ? FILES[value] : undefined;
     fields.set(name, file ? new File([bytesOf(file[0])], value, { type: file[1] }) : value);
   }
   return new Request(url, { method, headers: key, body: fields });
@@ -217,6 +234,7 @@ function requestOf({ method, path, headers, form, body }: Asking, key: Record<st
 
 function learn(ids: Record<string, string>, asking: Asking, id: string | undefined, headers: Headers): void {
   const begun = headers.get("x-goog-upload-url");
+  if (id?.startsWith("upload_")) ids.begun = id;
   if (begun) ids.begun = new URL(begun).searchParams.get("upload_id")!;
   if (asking.method !== "POST" || id === undefined) return;
   const name = Object.keys(FILES).find((file) => ids[file] === undefined);
