@@ -1,7 +1,7 @@
 import type { DecidePart, DecideRequest, DecideTurn, Question } from "../../src/canonical/decide.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { Place } from "./ways.ts";
+import type { Place } from "./place.ts";
 import { refuse } from "./refuse.ts";
 import { imagesOf, stateOf, urlOf, wordsOf } from "./state.ts";
 import { WIRE } from "./wire.ts";

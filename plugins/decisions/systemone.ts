@@ -24,7 +24,7 @@ import { invalid, userText } from "./parse_request.ts";
 import { chosenIn, parseUsage } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
 import { wordsOf } from "./state.ts";
-import type { Place } from "./ways.ts";
+import type { Place } from "./place.ts";
 import { MOST_OPTIONS, MOST_QUESTIONS } from "./wire.ts";
 
 export const WIRE = "systemone";

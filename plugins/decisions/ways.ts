@@ -5,26 +5,16 @@ import { asObject, type JsonObject, readJson } from "../../src/canonical/json.ts
 import type { ReportedUsage } from "../../src/canonical/usage.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { AnswerContext, Context } from "../../src/contract/context.ts";
-import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { Decisions } from "../../src/contract/quirks.ts";
 import { badAnswer } from "./answers.ts";
 import { parseListedResponse, serializeListedRequest } from "./listed.ts";
 import { ALTERNATIVES, readDecision } from "./logprobs.ts";
 import { chatRequestsOf, labelsOf } from "./over_chat.ts";
+import type { Place } from "./place.ts";
 import { parseResponse } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
 import { serializePlainRequest, serializeRequest } from "./serialize_request.ts";
 import { parseSystemOneResponse, serializeSystemOneRequest } from "./systemone.ts";
-
-/** The facts about a target and its driver. */
-export interface Place {
-  target: Target;
-  context: Context;
-  /** How the driver asks for conversations. Absent if it cannot. */
-  chat?: UpstreamOperation<"generate">;
-  /** How its servers are asked by default. */
-  usual: Decisions;
-}
 
 /** How one request is made. */
 export function wayOf({ target, chat, usual }: Omit<Place, "context">): Exclude<Decisions, "off"> {
