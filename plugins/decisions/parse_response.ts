@@ -70,7 +70,7 @@ export function chosenIn(values: readonly unknown[], choice: unknown, which: str
 /** The figures of every shape: input and output tokens, or those of the chat wire. */
 export function parseUsage(usage: JsonObject): ReportedUsage {
   const { input_tokens: input, output_tokens: output, prompt_tokens: read, completion_tokens: written } = usage;
-  const count = (value: unknown) => typeof value === "number" && value >= 0 ? value : undefined;
+  const count = (value: unknown) => Number.isSafeInteger(value) && value as number >= 0 ? value as number : undefined;
   const cached = count(asObject(usage.input_tokens_details).cached_tokens);
   const stored = count(asObject(usage.input_tokens_details).cache_write_tokens);
   const reasoning = count(asObject(usage.output_tokens_details).reasoning_tokens);

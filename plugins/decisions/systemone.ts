@@ -64,6 +64,9 @@ export function parseSystemOne(received: unknown): DecideRequest {
   if (entries.length === 0 || entries.length > MOST_QUESTIONS) {
     throw invalid("questions", `Expected 1 to ${MOST_QUESTIONS} questions, not ${entries.length}`);
   }
+  const given = asObject(asObject(received).questions);
+  checkNames(given, "questions");
+  for (const key of Object.keys(given)) checkNames(asObject(asObject(given[key]).criteria), `questions.${key}.criteria`);
   const files = images?.map((one) => {
     const url = typeof one === "string" ? one : `data:${one.content_type};base64,${one.base64}`;
     return { type: "file" as const, ...sourceOf(url, "image/*") };
@@ -80,6 +83,11 @@ export function parseSystemOne(received: unknown): DecideRequest {
     questions: entries.map(([key, one]) => parseQuestion(key, one)),
     ...extraField(WIRE, body, REQUEST_KEYS),
   };
+}
+
+/** A name of JavaScript's own would get lost. */
+function checkNames(object: JsonObject, param: string): void {
+  if (Object.hasOwn(object, "__proto__")) throw invalid(param, 'The name "__proto__" cannot be used');
 }
 
 function parseQuestion(key: string, one: WireQuestion): Question {

@@ -13,7 +13,7 @@ import { Watch } from "./deadlines.ts";
 import { BEGINS_EVENTS, framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
-import { type MeasuredReply, parserFor, readReply, tooMuchJson } from "./send.ts";
+import { type MeasuredReply, parserFor, readReply, tooLong, tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Promise<Output<K>> {
@@ -130,8 +130,16 @@ async function sideBySide<K extends ModelOperation>(
 ): Promise<MeasuredReply[]> {
   const replies: MeasuredReply[] = [];
   const queue = calls.entries();
+  const { operation, upstream: { answerBytes } } = attempt;
+  let bytes = 0;
   const worker = async () => {
-    for (const [index, call] of queue) replies[index] = await follow(call, attempt, way, watch);
+    for (const [index, call] of queue) {
+      const reply = await follow(call, attempt, way, watch);
+      bytes += reply.bytes ?? 0;
+      // There may be hundreds, all of which are kept until the last one.
+      if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
+      replies[index] = reply;
+    }
   };
   await Promise.all(calls.slice(0, MOST_CALLS).map(worker));
   return replies;
