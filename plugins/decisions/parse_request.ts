@@ -107,7 +107,7 @@ function parseQuestion(question: WireQuestion, index: number): Question {
   const known = ["type", "name", "instructions", "choices", "levels"];
   const common = {
     ...present("name", question.name),
-    instructions: parseContent(question.instructions),
+    instructions: parseContent(question.instructions ?? []),
     ...extraField(WIRE, question, known),
   };
   switch (question.type) {

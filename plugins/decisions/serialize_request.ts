@@ -35,10 +35,13 @@ export function serializePlainRequest(input: DecideRequest, { target, context: {
     input: text,
     questions: input.questions.map((question) => {
       fieldsFor("plain", question.extra, note);
-      return serializeQuestion(question, wordsOf(question, false), note);
+      return serializeQuestion(question, wordsOf(question, false) || USUAL_WORDS, note);
     }),
   };
 }
+
+/** Servers refuse a question without words. */
+const USUAL_WORDS = "Which answer is right?";
 
 function checkCounts(questions: readonly Question[]): void {
   for (const [index, question] of questions.entries()) {
@@ -90,8 +93,7 @@ function serializeTurn(turn: DecideTurn, note: Note): JsonObject {
 /** `words`: the same as text. */
 function serializeContent(parts: readonly DecidePart[], words: string, note: Note): JsonValue {
   const isText = parts.every((part) => part.type === "text" && !part.extra);
-  // Servers refuse a question without words.
-  return isText ? words || "Which answer is right?" : parts.map((part) => serializePart(part, "input_text", note));
+  return isText ? words || USUAL_WORDS : parts.map((part) => serializePart(part, "input_text", note));
 }
 
 function serializePart(part: DecidePart, texts: "input_text" | "output_text", note: Note): JsonObject {

@@ -66,7 +66,9 @@ export function parseSystemOne(received: unknown): DecideRequest {
   }
   const given = asObject(asObject(received).questions);
   checkNames(given, "questions");
-  for (const key of Object.keys(given)) checkNames(asObject(asObject(given[key]).criteria), `questions.${key}.criteria`);
+  for (const key of Object.keys(given)) {
+    checkNames(asObject(asObject(given[key]).criteria), `questions.${key}.criteria`);
+  }
   const files = images?.map((one) => {
     const url = typeof one === "string" ? one : `data:${one.content_type};base64,${one.base64}`;
     return { type: "file" as const, ...sourceOf(url, "image/*") };

@@ -36,7 +36,8 @@ const result = z.looseObject({
 const item = z.union([result, call, customCall, message]);
 export type WireItem = z.output<typeof item>;
 
-const named = { name: z.string().nullish(), instructions: content };
+/** The AI SDK leaves instructions out if its caller did. */
+const named = { name: z.string().nullish(), instructions: content.nullish() };
 const choice = z.looseObject({ value: z.union([z.string(), z.boolean()]), description: z.string().nullish() });
 const level = z.looseObject({ label: z.string(), description: z.string().nullish() });
 const question = z.discriminatedUnion("type", [

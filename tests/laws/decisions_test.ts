@@ -31,10 +31,14 @@ const questions = (booleans: boolean) =>
       asking("predicate", fc.constant(["yes", "no"])),
       asking(
         "choice",
-        fc.uniqueArray<Value>(booleans ? fc.oneof(names, fc.constantFrom("true", "false"), fc.boolean()) : names, {
-          minLength: 2,
-          maxLength: 8,
-        }),
+        fc.uniqueArray<Value, Value>(
+          booleans ? fc.oneof(names, fc.constantFrom("true", "false"), fc.boolean()) : names,
+          {
+            selector: (value) => value,
+            minLength: 2,
+            maxLength: 8,
+          },
+        ),
       ),
       asking("score", fc.array(names, { minLength: 2, maxLength: 10 })),
     ),

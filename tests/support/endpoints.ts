@@ -37,7 +37,11 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
   }),
   systemone: (modelFor) => ({
     path: "/oss/v1/systemone",
-    body: { model: modelFor("chat"), state: "Hello", questions: { one: { type: "noul", instructions: "A greeting?" } } },
+    body: {
+      model: modelFor("chat"),
+      state: "Hello",
+      questions: { one: { type: "noul", instructions: "A greeting?" } },
+    },
   }),
   messages: (modelFor) => ({
     path: "/oss/v1/messages",
