@@ -2,7 +2,6 @@
 import type { DecideRequest, Question } from "../../src/canonical/decide.ts";
 import type { GenerateRequest, InputPart } from "../../src/canonical/generate.ts";
 import { optionsOf } from "./answers.ts";
-import { refuse } from "./refuse.ts";
 import { imagesOf, type State, stateOf, textOf } from "./state.ts";
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -43,23 +42,12 @@ function questionText(question: Question, labels: readonly string[]): string {
   return [words, ...lines, "", ends].join("\n");
 }
 
-/** The most characters that all requests for one are, together. */
-const MOST_CHARACTERS = 67_108_864;
-
 /** One request for each question. `more`: how its answer is asked for. */
 export function chatRequestsOf(
   input: DecideRequest,
   more: (labels: readonly string[]) => Partial<GenerateRequest>,
 ): GenerateRequest[] {
   const state = stateOf(input);
-  const bytes = state.images.reduce((sum, { source }) => sum + (source.type === "base64" ? source.data.length : 0), 0);
-  const repeated = (state.text.length + bytes) * input.questions.length;
-  if (repeated > MOST_CHARACTERS) {
-    throw refuse(
-      "questions",
-      `The input is sent with each question, which is at most ${MOST_CHARACTERS} characters together, not ${repeated}`,
-    );
-  }
   return input.questions.map((question) => {
     const labels = labelsOf(question);
     return {

@@ -27,7 +27,7 @@ export function parseRequest(received: unknown): DecideRequest {
   };
 }
 
-export function userText(text: string): DecideTurn {
+function userText(text: string): DecideTurn {
   return { type: "message", role: "user", content: [{ type: "text", text }] };
 }
 

@@ -1,6 +1,13 @@
 /** The wire whose questions and answers have names: TypeSafe's System One, which others serve at the path of decisions. */
 import { z } from "zod";
-import type { DecidedAnswer, DecideRequest, DecideResponse, Decision, Question } from "../../src/canonical/decide.ts";
+import type {
+  DecidedAnswer,
+  DecideRequest,
+  DecideResponse,
+  DecideTurn,
+  Decision,
+  Question,
+} from "../../src/canonical/decide.ts";
 import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
 import { asObject, isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
@@ -20,10 +27,10 @@ import {
   shareIn,
 } from "./answers.ts";
 import { answersByKey, stateValue } from "./by_key.ts";
-import { invalid, userText } from "./parse_request.ts";
+import { invalid } from "./parse_request.ts";
 import { chosenIn, parseUsage } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
-import { wordsOf } from "./state.ts";
+import { textOf, wordsOf } from "./state.ts";
 import type { Place } from "./place.ts";
 import { MOST_OPTIONS, MOST_QUESTIONS } from "./wire.ts";
 
@@ -79,12 +86,24 @@ export function parseSystemOne(received: unknown): DecideRequest {
   return {
     model,
     turns: [
-      ...instructions ? [{ ...userText(instructions), role: "system" as const } as DecideRequest["turns"][number]] : [],
+      ...instructions ? [instructionsTurn(instructions)] : [],
       { type: "message", role: "user", content: [about, ...files ?? []] },
     ],
     questions: entries.map(([key, one]) => parseQuestion(key, one)),
     ...extraField(WIRE, body, REQUEST_KEYS),
   };
+}
+
+/** The instructions for all questions, which only some servers of the wire have a field for. */
+function instructionsTurn(text: string): DecideTurn {
+  return { type: "message", role: "system", content: [{ type: "text", text }], extra: { wire: WIRE, fields: {} } };
+}
+
+/** The request with its instructions apart, if a client of the wire sent them. */
+function withoutInstructions(input: DecideRequest): { input: DecideRequest; instructions?: string } {
+  const [first, ...turns] = input.turns;
+  if (first?.type !== "message" || first.extra?.wire !== WIRE) return { input };
+  return { input: { ...input, turns }, instructions: textOf(first.content) };
 }
 
 /** A name of JavaScript's own would get lost. */
@@ -176,11 +195,13 @@ function serializeAnswer(answer: DecidedAnswer, question: Question): JsonObject 
 }
 
 /** The body for an upstream. */
-export function serializeSystemOneRequest(input: DecideRequest, { target, context: { note } }: Place): JsonObject {
+export function serializeSystemOneRequest(asked: DecideRequest, { target, context: { note } }: Place): JsonObject {
+  const { input, instructions } = withoutInstructions(asked);
   const keys = keysOf(input);
   return {
     model: target.model,
     ...stateValue(input, "state", note),
+    ...present("instructions", instructions),
     questions: Object.fromEntries(
       input.questions.map((question, index) => [keys[index], serializeQuestion(question, note)]),
     ),

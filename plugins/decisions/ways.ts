@@ -13,6 +13,7 @@ import { chatRequestsOf, labelsOf } from "./over_chat.ts";
 import type { Place } from "./place.ts";
 import { parseResponse } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
+import { stateOf } from "./state.ts";
 import { serializePlainRequest, serializeRequest } from "./serialize_request.ts";
 import { parseSystemOneResponse, serializeSystemOneRequest } from "./systemone.ts";
 
@@ -54,7 +55,10 @@ export function requestDecisions(input: DecideRequest, place: Place): Call | Cal
 }
 
 function askByLogprobs(input: DecideRequest, place: Place): Call[] {
-  noteExtras(input, place.context);
+  noteLosses(input, place.context);
+  if (input.questions.some((question) => labelsOf(question).length > ALTERNATIVES)) {
+    place.context.note(`answers beyond the ${ALTERNATIVES} likeliest count as impossible`);
+  }
   return chatRequestsOf(input, () => ({ ...PLAIN, maxOutputTokens: 1 })).map((request) => {
     const call = chatCall(request, place);
     return { ...call, body: { ...asObject(call.body), logprobs: true, top_logprobs: ALTERNATIVES } };
@@ -70,7 +74,7 @@ const TOOL = "answer";
 
 function askForChoice(input: DecideRequest, place: Place, way: "schema" | "tool"): Call[] {
   const { note } = place.context;
-  noteExtras(input, place.context);
+  noteLosses(input, place.context);
   note(`decided by a ${way}: probabilities of 1 and 0 are not measured`);
   return chatRequestsOf(input, (labels) => {
     const schema: JsonObject = {
@@ -93,8 +97,10 @@ function chatCall(request: GenerateRequest, { chat, target, context }: Place): C
   return [chat!.request(request, target, context)].flat()[0]!;
 }
 
-/** Fields that only servers with decisions have. */
-function noteExtras({ extra, questions }: DecideRequest, { note }: Context): void {
+/** Notes fields that only servers with decisions have, and turns that are no turns in the request. */
+function noteLosses(input: DecideRequest, { note }: Context): void {
+  const { extra, questions } = input;
+  if (stateOf(input).isJoined) note("joined turns to one text");
   for (const one of [extra, ...questions.map((question) => question.extra)]) {
     for (const field in one?.fields) note(`dropped ${field}`);
   }
@@ -145,19 +151,7 @@ function readChat(
     return { decision, usage: answer.usage };
   });
   const answers = read.map(({ decision }) => decision);
-  if (way === "logprobs") noteMass(answers, input, context);
   return { model: input.model, answers, usage: sumOf(read.map(({ usage }) => usage)) };
-}
-
-/** From here on, labels count as all that the model wanted to say. */
-const ALL = 0.99;
-
-function noteMass(answers: readonly Decision[], { questions }: DecideRequest, { note }: Context): void {
-  const least = Math.min(...answers.map((one) => one.type === "decided" ? one.labelMass ?? 1 : 1));
-  if (least < ALL) note(`the possible answers had ${least.toFixed(2)} of all probability at least`);
-  if (answers.some((one, at) => one.type === "decided" && labelsOf(questions[at]!).length > ALTERNATIVES)) {
-    note(`answers beyond the ${ALTERNATIVES} likeliest count as impossible`);
-  }
 }
 
 /** The label in an answer that follows a schema, or in the arguments of a call. */

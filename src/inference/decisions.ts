@@ -17,6 +17,12 @@ import type { Ask, Inference } from "./inference.ts";
 const REPORTING = new WeakMap<object, BoundedMap<string, true>>();
 const MOST_MODELS = 1_000;
 
+/** The most characters that all requests for one are, together: each question is sent with all of the input. */
+const MOST_CHARACTERS = 67_108_864;
+
+/** From here on, the possible answers count as all that the model wanted to say. */
+const ALL = 0.99;
+
 /** A way is given up after each try but the last. */
 const MOST_TRIES = 5;
 
@@ -69,6 +75,10 @@ class Deciding {
     if (answers.length < input.questions.length) {
       throw new GatewayError("upstream_error", "The upstream's answer shows none of the possible answers");
     }
+    const least = Math.min(...answers.map((one) => one.type === "decided" ? one.labelMass ?? 1 : 1));
+    if (least < ALL) {
+      this.#attempt.context.note(`the possible answers had ${least.toFixed(2)} of all probability at least`);
+    }
     return { model: this.#attempt.target.model, answers, usage: sumOf(this.#usages), extra: this.#extra };
   }
 
@@ -76,6 +86,7 @@ class Deciding {
   async #next(pending: readonly number[], found: ReadonlySet<Lesson>): Promise<void> {
     const target = decidingTarget(this.#attempt, found);
     const how = this.#way.wayAt!(target);
+    if (how !== "natively") checkSize(this.#inference.input);
     const { upstream: { refusals } } = this.#attempt;
     const place = placeOf(this.#attempt);
     const isUnknown = how === "log probabilities" && !REPORTING.get(refusals)?.has(place);
@@ -161,6 +172,14 @@ function isWithoutLabel(answer: Decision | undefined): boolean {
 
 function lacksLogprobs(answer: Decision | undefined): boolean {
   return answer?.type === "open" && answer.lacks === "logprobs";
+}
+
+function checkSize({ turns, questions }: Input<"decide">): void {
+  const characters = JSON.stringify(turns).length * questions.length;
+  if (characters <= MOST_CHARACTERS) return;
+  const message =
+    `The input is sent with each question, which is at most ${MOST_CHARACTERS} characters together, not ${characters}`;
+  throw new GatewayError("invalid_request", message, { param: "questions", tryNextTarget: true, notProcessed: true });
 }
 
 /** The tokens of one request for each question, each of which has the whole state. */
