@@ -173,8 +173,8 @@ const SERVERS: Partial<Record<Setup, (body: any, asked: readonly Asked[]) => Res
     }),
   systemone: ({ questions }, asked) =>
     Response.json({
-      // deno-lint-ignore no-explicit-any -- a request of any shape
       answers: Object.fromEntries(
+        // deno-lint-ignore no-explicit-any -- a request of any shape
         Object.entries(questions).map(([key, { type, instructions, criteria }]: any) => {
           const one = asked[indexIn(instructions)]!;
           const shares = sharesOf(one);
