@@ -141,8 +141,32 @@ async function sideBySide<K extends ModelOperation>(
       replies[index] = reply;
     }
   };
-  await Promise.all(calls.slice(0, MOST_CALLS).map(worker));
+  const isOver = new AbortController();
+  const others = calls.slice(1, MOST_CALLS).map(() =>
+    operation === "decide" ? withPermit(worker, attempt, isOver.signal) : worker()
+  );
+  await Promise.all([worker().finally(() => isOver.abort()), ...others]);
   return replies;
+}
+
+/** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */
+async function withPermit(
+  run: () => Promise<void>,
+  { upstream: { concurrency }, key }: Attempt<ModelOperation>,
+  isOver: AbortSignal,
+): Promise<void> {
+  let release: (() => void) | undefined;
+  try {
+    release = await concurrency?.acquire(key, isOver);
+  } catch {
+    // All calls are made by now, or too many requests wait.
+    return;
+  }
+  try {
+    await run();
+  } finally {
+    release?.();
+  }
 }
 
 /** Some servers stream although a whole answer was requested. The answer is then collected from the stream. */

@@ -147,6 +147,27 @@ Deno.test("decisions: at most eight questions are asked at once, and none after 
   assert(upstream.asked.every(({ signal }, index) => index < 5 || signal.aborted));
 });
 
+Deno.test("decisions: the questions of all requests respect the limit of their upstream", async () => {
+  let open = 0;
+  let most = 0;
+  const upstream = fakeUpstream(async () => {
+    most = Math.max(most, ++open);
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    open--;
+    return chatAnswer({ yes: 0.5, no: 0.5 });
+  });
+  for (const running of [1, 3]) {
+    const app = newApp({ config: configFor("logprobs", { concurrency: { running } }), fetch: upstream.fetch });
+    const asked = Array.from({ length: 4 }, async () => {
+      const response = await app.post(PATH, { model: "judge", input: "x", questions: Array(20).fill(PREDICATE) });
+      return (await response.json()).answers.length;
+    });
+    assertEquals(await Promise.all(asked), [20, 20, 20, 20]);
+    assertEquals([most, upstream.asked.length], [running, 80]);
+    upstream.asked.length = 0;
+  }
+});
+
 Deno.test("decisions: one failed question fails the request, with the upstream's error", async () => {
   const upstream = fakeUpstream(({ body }) =>
     body.includes("Which language")
