@@ -1,10 +1,13 @@
 /** Reads the probabilities of labels from those of the first token of an answer. */
 import type { Decision, Question } from "../../src/canonical/decide.ts";
 import { asList, asObject, isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import { labelsOf } from "./over_chat.ts";
 
-/** The most alternatives of a token that servers report. */
-export const ALTERNATIVES = 20;
+/** How many alternatives of a token are asked for. Most servers report so many, and the others at least five. */
+export function alternativesAt({ refusesManyLogprobs }: Pick<Target, "refusesManyLogprobs">): number {
+  return refusesManyLogprobs ? 5 : 20;
+}
 
 /** Below this share, labels of two letters are taken to be more than one token. */
 const LEAST_MASS = 0.5;

@@ -8,7 +8,7 @@ import type { AnswerContext, Context } from "../../src/contract/context.ts";
 import type { Decisions } from "../../src/contract/quirks.ts";
 import { badAnswer } from "./answers.ts";
 import { parseListedResponse, serializeListedRequest } from "./listed.ts";
-import { ALTERNATIVES, readDecision } from "./logprobs.ts";
+import { alternativesAt, readDecision } from "./logprobs.ts";
 import { chatRequestsOf, labelsOf } from "./over_chat.ts";
 import type { Place } from "./place.ts";
 import { parseResponse } from "./parse_response.ts";
@@ -56,12 +56,13 @@ export function requestDecisions(input: DecideRequest, place: Place): Call | Cal
 
 function askByLogprobs(input: DecideRequest, place: Place): Call[] {
   noteLosses(input, place.context);
-  if (input.questions.some((question) => labelsOf(question).length > ALTERNATIVES)) {
-    place.context.note(`answers beyond the ${ALTERNATIVES} likeliest count as impossible`);
+  const alternatives = alternativesAt(place.target);
+  if (input.questions.some((question) => labelsOf(question).length > alternatives)) {
+    place.context.note(`answers beyond the ${alternatives} likeliest count as impossible`);
   }
   return chatRequestsOf(input, () => ({ ...PLAIN, maxOutputTokens: 1 })).map((request) => {
     const call = chatCall(request, place);
-    return { ...call, body: { ...asObject(call.body), logprobs: true, top_logprobs: ALTERNATIVES } };
+    return { ...call, body: { ...asObject(call.body), logprobs: true, top_logprobs: alternatives } };
   });
 }
 

@@ -27,6 +27,8 @@ export interface Target extends Quirks {
   /** Whether the upstream was found to make no decisions itself, to report no log probabilities, or to take no schema. */
   refusesDecisions?: boolean;
   refusesLogprobs?: boolean;
+  /** Whether it refuses to report more than five alternatives of a token. */
+  refusesManyLogprobs?: boolean;
   refusesForm?: boolean;
   /** The content of a turn that has calls but no text, if the upstream refuses null: empty text, or no field at all. */
   silentContent?: "empty" | "absent";

@@ -24,7 +24,7 @@ const MOST_CHARACTERS = 67_108_864;
 const ALL = 0.99;
 
 /** A way is given up after each try but the last. */
-const MOST_TRIES = 5;
+const MOST_TRIES = 8;
 
 export async function decide(inference: Inference<"decide">, ask: Ask<"decide">): Promise<DecideResponse> {
   const { attempt } = inference;
@@ -96,7 +96,7 @@ class Deciding {
     try {
       output = await this.#ask({ ...this.#inference, attempt: this.#attemptFor(asked, target, how) }).whole();
     } catch (thrown) {
-      const lesson = lessonOf(thrown, how);
+      const lesson = lessonOf(thrown, how, found);
       if (lesson === undefined || found.has(lesson) || !this.#canAskAgain(lesson)) throw this.#failure(thrown);
       this.#learn(lesson);
       return;

@@ -9,8 +9,10 @@ import { A_FORM, FORM } from "./schema_in_prompt.ts";
 export const OWN_DECISIONS = "decisions";
 /** An entry, too: log probabilities of tokens. */
 export const LOGPROBS = "log probabilities";
+/** An entry, too: as many alternatives of a token as most servers report. */
+export const MANY_LOGPROBS = "more than 5 log probabilities";
 
-export type Lesson = typeof OWN_DECISIONS | typeof LOGPROBS | typeof A_FORM;
+export type Lesson = typeof OWN_DECISIONS | typeof LOGPROBS | typeof MANY_LOGPROBS | typeof A_FORM;
 
 type Asked = Pick<Attempt<ModelOperation>, "target" | "upstream" | "key">;
 
@@ -23,6 +25,7 @@ export function decidingTarget({ target, upstream, key }: Asked, found: Readonly
     ...target,
     refusesDecisions: has(OWN_DECISIONS),
     refusesLogprobs: has(LOGPROBS) || refuses.includes("logprobs") || refuses.includes("top_logprobs"),
+    refusesManyLogprobs: has(MANY_LOGPROBS),
     refusesForm: has(A_FORM) || refuses.includes(FORM),
   };
 }
@@ -31,8 +34,12 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unsupporte
 /** The path is unknown, or the server serves it, but not for this model. */
 const LACKING: ReadonlySet<number | undefined> = new Set([405, 501]);
 
+const ANY_LOGPROBS = /log[ _-]?prob/i;
+/** The field with a number that is less than what is usual: `top_logprobs must be between 0 and 5`. */
+const FEW_LOGPROBS = /top_?logprobs\D{0,60}(?:.{0,40}\D)?(?:[5-9]|1\d)(?!\d)/i;
+
 /** The lesson of a failure. `how`: how it was asked. `undefined` if it would fail in another way, too. */
-export function lessonOf(thrown: unknown, how: string): Lesson | undefined {
+export function lessonOf(thrown: unknown, how: string, found: ReadonlySet<Lesson>): Lesson | undefined {
   const { code, message, details: { upstreamStatus, unsupported } } = toGatewayError(thrown);
   if (upstreamStatus === undefined) return undefined;
   if (how === "natively") {
@@ -40,7 +47,10 @@ export function lessonOf(thrown: unknown, how: string): Lesson | undefined {
     return LACKING.has(upstreamStatus) || isPath ? OWN_DECISIONS : undefined;
   }
   if (!REFUSALS.has(code)) return undefined;
-  if (how === "log probabilities") return /log[ _-]?prob/i.test(message) ? LOGPROBS : undefined;
+  if (how === "log probabilities") {
+    if (!ANY_LOGPROBS.test(message)) return undefined;
+    return FEW_LOGPROBS.test(message) && !found.has(MANY_LOGPROBS) ? MANY_LOGPROBS : LOGPROBS;
+  }
   return how === "schema" && unsupported?.includes(FORM) ? A_FORM : undefined;
 }
 

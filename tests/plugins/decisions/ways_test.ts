@@ -1,6 +1,16 @@
 import { assert, assertAlmostEquals, assertEquals, assertStringIncludes } from "@std/assert";
 import { newApp } from "../../support/app.ts";
-import { chatAnswer, chosen, CLIENTS, configFor, PATHS, SERVERS, type Setup, SHARES } from "../../support/decisions.ts";
+import {
+  askedIn,
+  chatAnswer,
+  chosen,
+  CLIENTS,
+  configFor,
+  PATHS,
+  SERVERS,
+  type Setup,
+  SHARES,
+} from "../../support/decisions.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
 
 const MEASURED = Object.values(SHARES);
@@ -170,4 +180,79 @@ Deno.test("decisions: labels beyond the letters have two, and improbable ones ar
   assertEquals([first.answers[0].choice, first.answers[0].confidence], ["v254", 0.75]);
   const second = await (await app.post("/oss/v1/decisions", body)).json();
   assertEquals([second.answers[0].choice, second.answers[0].confidence], ["v253", 1]);
+});
+
+Deno.test("decisions: a server that reports five alternatives is asked for five from then on", async () => {
+  const upstream = fakeUpstream(({ body }) => {
+    if (JSON.parse(body).top_logprobs <= 5) return SERVERS.logprobs({ body });
+    return Response.json({ error: { message: "top_logprobs: must be between 0 and 5" } }, { status: 400 });
+  });
+  const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
+  for (let time = 0; time < 2; time++) {
+    const response = await app.post("/oss/v1/decisions", CLIENTS.list!.body);
+    assertEquals(response.headers.get("x-laneway-notes"), "the possible answers had 0.90 of all probability at least");
+    assertAlmostEquals((await response.json()).answers[0].probability, 0.75);
+  }
+  const asked = upstream.asked.map(({ body }) => JSON.parse(body).top_logprobs);
+  assertEquals(asked, [20, 5, 5, 5, 5, 5, 5]);
+});
+
+Deno.test("decisions: servers of other conversations choose by a schema, and a target that is off is passed over", async () => {
+  const answers: Record<string, (body: string) => Response> = {
+    messages: (body) =>
+      Response.json({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: [{
+          type: "text",
+          text: JSON.stringify({ answer: { spam: "yes", lang: "B", anger: "0" }[askedIn(body)] }),
+        }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 9, output_tokens: 1 },
+      }),
+    responses: (body) =>
+      Response.json({
+        id: "resp_1",
+        object: "response",
+        status: "completed",
+        output: [{
+          type: "message",
+          id: "msg_1",
+          role: "assistant",
+          status: "completed",
+          content: [{
+            type: "output_text",
+            text: JSON.stringify({ answer: { spam: "yes", lang: "B", anger: "0" }[askedIn(body)] }),
+            annotations: [],
+          }],
+        }],
+        usage: { input_tokens: 9, output_tokens: 1, total_tokens: 10 },
+      }),
+  };
+  for (const [driver, answer] of Object.entries(answers)) {
+    const upstream = fakeUpstream(({ body }) => answer(body));
+    const app = newApp({
+      config: {
+        upstreams: {
+          off: { driver: "chat", baseUrl: "http://off.test/v1", decisions: "off" },
+          fake: { driver, baseUrl: "http://upstream.test/v1" },
+        },
+        lanes: {
+          oss: {
+            models: {
+              judge: { task: "chat", targets: [{ upstream: "off", model: "m" }, { upstream: "fake", model: "m" }] },
+            },
+          },
+        },
+      },
+      fetch: upstream.fetch,
+    });
+    const response = await app.post("/oss/v1/decisions", CLIENTS.list!.body);
+    const answered = await response.json();
+    assertEquals(response.status, 200, JSON.stringify(answered));
+    assertEquals(CLIENTS.list!.read(answered).shares, CHOSEN);
+    assertEquals(upstream.asked.map(({ url }) => url.hostname), Array(3).fill("upstream.test"));
+  }
 });
