@@ -8,6 +8,7 @@ import type { StagePlugin } from "../src/contract/stage.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
 import { completeBy, completionsDriver, completionsProtocols } from "./completions/mod.ts";
+import { decideBy, decisionsDriver, decisionsProtocols } from "./decisions/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
 import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
@@ -28,6 +29,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...geminiProtocols,
   ...chatProtocols,
   ...completionsProtocols,
+  ...decisionsProtocols,
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
@@ -41,6 +43,7 @@ const chatFamily: Driver = {
   operations: {
     ...chatDriver.operations,
     complete: completeBy(chatDriver.operations.generate, true),
+    decide: decideBy(chatDriver.operations.generate, "logprobs"),
     ...embeddingsDriver.operations,
     ...rerankDriver.operations,
     ...audioDriver.operations,
@@ -48,15 +51,18 @@ const chatFamily: Driver = {
 };
 
 /** Servers that have conversations only. Their models can be asked in words. */
-function withCompletions(driver: Driver): Driver {
-  return { ...driver, operations: { ...driver.operations, complete: completeBy(driver.operations.generate, false) } };
+function withWords(driver: Driver): Driver {
+  const { operations } = driver;
+  const complete = completeBy(operations.generate, false);
+  return { ...driver, operations: { ...operations, complete, decide: decideBy(operations.generate, "schema") } };
 }
 
 export const drivers: readonly Driver[] = [
   chatFamily,
-  withCompletions({ ...messagesDriver, models: serverModels }),
-  withCompletions({ ...responsesDriver, models: serverModels }),
+  withWords({ ...messagesDriver, models: serverModels }),
+  withWords({ ...responsesDriver, models: serverModels }),
   completionsDriver,
+  decisionsDriver,
   embeddingsDriver,
   rerankDriver,
   audioDriver,

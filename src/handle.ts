@@ -230,7 +230,7 @@ function dispatch<K extends ServedOperation>(
   requestLog.capture?.receive(protocol.body, body);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   const variant = protocol.variant?.(wire) as Protocol<K> | undefined;
-  if (variant) requestLog.entry.protocol = variant.name;
+  if (variant) [requestLog.entry.protocol, context.protocol] = [variant.name, variant as AnyProtocol];
   const serving = variant ?? protocol;
   if (isShort) return operate(serving, wire, serving.parse(wire, context), named, context);
   const parsed = runStep(() => serving.parse(wire, context));

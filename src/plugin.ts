@@ -9,6 +9,7 @@
  * ```
  */
 export * from "./canonical/audio.ts";
+export type * from "./canonical/decide.ts";
 export * from "./canonical/embed.ts";
 export * from "./canonical/estimate.ts";
 export * from "./canonical/extra.ts";

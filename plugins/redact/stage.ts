@@ -113,6 +113,7 @@ function answerOf(operation: ModelOperation, originals: Originals, isJson: boole
         output: (output: Output<"transcribe">) => restoreTranscript(output, originals),
       };
     case "countTokens":
+    case "decide":
     case "embed":
     case "rerank":
     case "speak":

@@ -1,6 +1,7 @@
 import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, TranscriptionRequest } from "./audio.ts";
 import type { CompleteEvent, CompleteRequest, CompleteResponse } from "./complete.ts";
 import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
+import type { DecideRequest, DecideResponse } from "./decide.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { FilesAnswer, FilesRequest } from "./files.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
@@ -16,6 +17,8 @@ export interface Operations {
   relay: { input: RelayRequest; output: RelayResponse; event: RelayEvent };
   /** The continuation of texts, without turns. */
   complete: { input: CompleteRequest; output: CompleteResponse; event: CompleteEvent };
+  /** Answers to questions about a text, with their probabilities. */
+  decide: { input: DecideRequest; output: DecideResponse; event: never };
   countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
   rerank: { input: RerankRequest; output: RerankResponse; event: never };
@@ -44,6 +47,7 @@ export type ModelOperation =
   | "generate"
   | "relay"
   | "complete"
+  | "decide"
   | "countTokens"
   | "embed"
   | "rerank"
@@ -58,6 +62,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   generate: "chat",
   relay: "chat",
   complete: "chat",
+  decide: "chat",
   countTokens: "chat",
   embed: "embedding",
   rerank: "rerank",

@@ -94,6 +94,7 @@ const OPERATION = {
 
 function operationOf({ name, operation }: AnyProtocol): [string, string][] {
   const task = operation === "countTokens" ? undefined : TASK_OF[operation];
+  if (operation === "decide") return [[name, operation]];
   return task === undefined ? [] : [[name, operation === "complete" ? "text_completion" : OPERATION[task]]];
 }
 

@@ -74,6 +74,7 @@ export const aliasSchema = object("A model of the lane.", {
   ...modelLimits,
   textForms: quirkFields.textForms.optional(),
   completions: quirkFields.completions.optional(),
+  decisions: quirkFields.decisions.optional(),
   fillTemplate: quirkFields.fillTemplate.optional(),
   structuredOutput: quirkFields.structuredOutput.optional(),
   hostedTools: quirkFields.hostedTools.optional(),

@@ -62,6 +62,7 @@ export const upstreamSchema = object("A service that runs models.", {
   }),
   prefill: quirkFields.prefill.optional(),
   completions: quirkFields.completions.optional(),
+  decisions: quirkFields.decisions.optional(),
   fillTemplate: quirkFields.fillTemplate.optional(),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:

@@ -23,8 +23,8 @@ export interface RequestContext extends Context {
   readonly started: number;
   /** How many times the server had been replaced when the request arrived. */
   readonly renewals: number;
-  /** The protocol of the client's errors and headers. */
-  readonly protocol: AnyProtocol;
+  /** The protocol of the client's errors and headers. The body may show that it is another one of the same path. */
+  protocol: AnyProtocol;
   /** Empty until the request is authenticated. */
   readonly caller: Caller;
   readonly requestLog: RequestLog;

@@ -26,6 +26,12 @@ export interface Target extends Quirks {
   refusesReasoning?: boolean;
   /** Whether the upstream has refused the field for the text after a gap. Then the gap is written into the prompt. */
   refusesSuffix?: boolean;
+  /** Whether the upstream was found to make no decisions itself, to report no log probabilities, or to take no schema. */
+  refusesDecisions?: boolean;
+  refusesLogprobs?: boolean;
+  /** Whether it refuses to report more than five alternatives of a token. */
+  refusesManyLogprobs?: boolean;
+  refusesForm?: boolean;
   /** The content of a turn that has calls but no text, if the upstream refuses null: empty text, or no field at all. */
   silentContent?: "empty" | "absent";
 }
@@ -48,6 +54,8 @@ export interface UpstreamOperation<K extends ModelOperation> extends Loadable {
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
   /** `response` in slices, for answers with long texts to search. */
   longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): SlicedWork<Output<K>>;
+  /** How the operation is requested, in words for people, where there are several ways. Throws if it cannot be. */
+  wayAt?(target: Target): string;
   /** How to read a streamed answer. */
   stream?: {
     framing: Framing;

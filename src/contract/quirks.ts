@@ -25,6 +25,20 @@ export const PREFILLS = ["turn", "continue-final-message", "prefix", "repeated-p
 export const COMPLETIONS = ["plain", "suffix", "beta", "fim", "infill", "generate", "chat", "off"] as const;
 export type Completions = typeof COMPLETIONS[number];
 
+/** How servers are asked for decisions. */
+export const DECISIONS = [
+  "list",
+  "plain-list",
+  "list-by-id",
+  "systemone",
+  "systemone-at-decisions",
+  "logprobs",
+  "schema",
+  "tool",
+  "off",
+] as const;
+export type Decisions = typeof DECISIONS[number];
+
 /** The quirks that can be configured for an upstream, a model or both. Each description says what the default is. */
 export const quirkFields = {
   batch: z.int().min(1).meta({
@@ -119,6 +133,14 @@ export const quirkFields = {
       "How a gap is written for a model whose family is not known, with the marks that the model was trained with. An alias " +
       "overrides its upstream.",
     examples: ["<PRE>{prefix}<SUF>{suffix}<MID>"],
+  }),
+  decisions: z.enum(DECISIONS).meta({
+    description:
+      "How this upstream or model answers questions with probabilities. With list at decisions, with plain-list if it takes " +
+      "texts only, with list-by-id if questions have ids. With systemone at systemone, with systemone-at-decisions in that " +
+      "shape at decisions. With logprobs, a chat model is asked each question, and its first token's log probabilities are " +
+      "read; with schema or tool, it chooses, and no probability is measured; with off, not at all. By default logprobs at " +
+      "chat upstreams, list at decisions upstreams, schema at others with conversations. An alias overrides its upstream.",
   }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:

@@ -10,6 +10,7 @@ import { cancelResponse, deleteResponse, getResponse } from "./stored_responses.
 export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   generate: infer,
   complete: infer,
+  decide: infer,
   countTokens,
   embed: infer,
   rerank: infer,

@@ -37,7 +37,7 @@ function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: 
 /** Opens a bill for each answer that is asked for, before its target is called. */
 export const BILLING: Stage = {
   name: "billing",
-  operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
   around(inference, ask) {
     const { attempt, target, context } = inference;
     const { requestLog } = context;
@@ -75,6 +75,10 @@ function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Re
     case "complete": {
       const { usage, choices } = output as Output<"complete">;
       return { usage, weigh: () => choices.reduce((sum, { text }) => sum + estimateTextTokens(text), 0) };
+    }
+    case "decide": {
+      const { usage, answers } = output as Output<"decide">;
+      return { usage, weigh: () => answers.length };
     }
     case "transcribe": {
       const { usage, text } = output as Output<"transcribe">;

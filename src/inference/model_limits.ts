@@ -38,7 +38,7 @@ function filesTaken({ operation, input, plan, note }: Inference<"generate" | "co
 /** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
 export const ESTIMATE: Stage = {
   name: "estimate of tokens",
-  operations: ["generate", "complete", "countTokens", "embed", "rerank", "speak"],
+  operations: ["generate", "complete", "decide", "countTokens", "embed", "rerank", "speak"],
   request(inference) {
     const { operation, input, failed, context } = inference;
     if (operation === "relay" || failed) return inference;
@@ -51,6 +51,7 @@ function estimateOf(input: Input<ModelOperation>): number {
   if ("messages" in input) return estimateInputTokens(input);
   if ("documents" in input) return estimateInputsTokens(pairsOf(input));
   if ("prompts" in input) return estimateInputsTokens([...input.prompts, ...around(input)]);
+  if ("questions" in input) return estimateTextTokens(JSON.stringify([input.turns, input.questions]));
   if ("input" in input) return estimateInputsTokens(input.input);
   return "text" in input ? estimateTextTokens(input.text) : 0;
 }

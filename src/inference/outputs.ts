@@ -32,6 +32,7 @@ export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
   generate: serveConversation,
   relay: serveRelayed,
   complete: serveCompletions,
+  decide: serveDecisions,
   embed: serveVectors,
   rerank: serveVectors,
   speak: serveSpeech,
@@ -167,6 +168,18 @@ async function serveCompletions(
   const emitted = output.choices.reduce((sum, { text }) => sum + estimateTextTokens(text), 0);
   requestLog.settle(output.usage, () => emitted);
   return protocol.serialize({ ...output, usage: countedUsage(output.usage, estimate, emitted) }, exchange);
+}
+
+/** Answers questions. Tokens that the upstream does not report are estimated. */
+async function serveDecisions(
+  { protocol, exchange, context, estimate }: Inference<"decide">,
+  answer: Answer<"decide">,
+  passes: readonly AnswerPass<"decide">[],
+): Promise<Response> {
+  const output = await changed(await answer.whole(), passes);
+  const { usage, answers } = output;
+  context.requestLog.settle(usage, () => answers.length);
+  return protocol.serialize({ ...output, usage: countedUsage(usage, estimate, answers.length) }, exchange);
 }
 
 function isEnd(event: { type: string }): event is Extract<CompleteEvent, { type: "finish" }> {

@@ -10,6 +10,8 @@ import { limitOf } from "../upstream/call_fields.ts";
 const USUAL_ANSWER = 32_768;
 /** An answer without a limit of its own is refused if a budget has room for fewer tokens. */
 const LEAST_ANSWER = 256;
+/** The tokens reserved for the answer to a question, which is a word or two. */
+const DECISION = 16;
 /** The tokens reserved for a transcript, whose length cannot be limited. */
 const TRANSCRIPT = 8_192;
 /** The fewest and the most bytes of a second of sound in common formats, and the most tokens of a second. */
@@ -38,6 +40,13 @@ export function reservingFor<K extends ModelOperation>(
     case "complete": {
       const { maxOutputTokens, prompts, count = 1, bestOf = count } = input as Input<"complete">;
       return ofAnswers(inputTokens, { limit: maxOutputTokens, count: prompts.length * bestOf }, cost, target);
+    }
+    case "decide": {
+      const count = (input as Input<"decide">).questions.length;
+      return exactly(
+        cost(inputTokens, count * DECISION),
+        `${Math.ceil(inputTokens)} tokens of input and ${count} decisions`,
+      );
     }
     case "transcribe": {
       const seconds = secondsOf((input as Input<"transcribe">).file.bytes);

@@ -91,6 +91,13 @@ const REPAIR: Stage<"generate"> = {
   },
 };
 
+/** Has every question answered, in another way where an upstream cannot answer it in the first one. */
+const DECISIONS: Stage<"decide"> = {
+  name: "decisions",
+  operations: ["decide"],
+  around: (inference, ask) => wholeAnswer(async () => await (await import("./decisions.ts")).decide(inference, ask)),
+};
+
 /** Requests pass the list from the top down, answers from the bottom up. */
 export const STAGES: readonly Stage[] = [
   // The client's request, and the answer that it gets
@@ -119,6 +126,7 @@ export const STAGES: readonly Stage[] = [
   FAILOVER,
   // Once for each attempt at a target
   TRACING,
+  DECISIONS,
   BILLING,
   REPAIR,
   STRUCTURED_OUTPUT,
@@ -130,6 +138,7 @@ const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {
   generate: stagesOf("generate"),
   relay: stagesOf("relay"),
   complete: stagesOf("complete"),
+  decide: stagesOf("decide"),
   countTokens: stagesOf("countTokens"),
   embed: stagesOf("embed"),
   rerank: stagesOf("rerank"),

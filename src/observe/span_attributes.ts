@@ -38,6 +38,7 @@ export const OPERATION_NAME: Readonly<Record<ModelOperation, string>> = {
   generate: "chat",
   relay: "chat",
   complete: "text_completion",
+  decide: "decide",
   countTokens: "count_tokens",
   embed: "embeddings",
   rerank: "rerank",

@@ -4,6 +4,7 @@ import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
 import { type Attempt, local, wayOf } from "./attempt.ts";
 import { describe, recall } from "./call.ts";
+import { decidingTarget } from "./decisions.ts";
 import { type RefusedPart, refusedParts } from "./learnt.ts";
 import { isSecretHeader, maskedUrl } from "../util/urls_and_headers.ts";
 import { headOf, type Upstream } from "./send.ts";
@@ -12,6 +13,8 @@ export interface Explanation {
   upstream: string;
   driver: string;
   model: string;
+  /** How the operation is requested, where there are several ways. */
+  way?: string;
   /** The parts that the model was found to refuse of requests with this key. Absent if there are none. */
   refused?: Omit<RefusedPart, "model">[];
   /** Empty for the embedded upstream. */
@@ -33,9 +36,16 @@ export async function explain<K extends ModelOperation>(attempt: Attempt<K>): Pr
   await recall(attempt.upstream);
   const refused = refusedParts(attempt.upstream, attempt.key).filter(({ model }) => model === attempt.target.model);
   if (refused.length > 0) explanation.refused = refused.map(({ model: _, ...part }) => part);
+  const target = attempt.operation === "decide" ? decidingTarget(attempt) : attempt.target;
   const lacking = await thrownBy(() => wayOf(attempt));
   const refusal = await thrownBy(async () => {
-    const calls = await callsOf({ ...attempt, upstream });
+    const asked = { ...attempt, upstream, target };
+    const way = wayOf(asked);
+    if (!("local" in way)) {
+      await way.load?.();
+      if (way.wayAt) explanation.way = way.wayAt(target);
+    }
+    const calls = await callsOf(asked);
     explanation.requests = calls.map((call) => explainCall(call, upstream));
   });
   const failure = lacking ?? refusal;

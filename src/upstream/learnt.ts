@@ -7,6 +7,7 @@ import { exchangeOf } from "../relaxations/exchange.ts";
 import { recall } from "./call.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import { SUFFIX } from "./call_fields.ts";
+import { LOGPROBS, MANY_LOGPROBS, OWN_DECISIONS } from "./decisions.ts";
 import { A_FORM, A_FORM_BESIDE_TOOLS, FORM } from "./schema_in_prompt.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -72,6 +73,9 @@ function describe(learnt: Learnable): Pick<RefusedPart, "kind" | "part"> {
 const WORDS: ReadonlyMap<string, Pick<RefusedPart, "kind" | "part">> = new Map([
   [SUFFIX, { kind: "in another form", part: "suffix in the prompt" }],
   [A_FORM, { kind: "in another form", part: "output schema in the prompt" }],
+  [OWN_DECISIONS, { kind: "in another form", part: "decisions of its own" }],
+  [LOGPROBS, { kind: "in another form", part: "decisions by log probabilities" }],
+  [MANY_LOGPROBS, { kind: "lowered or raised", part: "top_logprobs of decisions" }],
   [A_FORM_BESIDE_TOOLS, { kind: "in another form", part: "output schema in the prompt beside tools" }],
 ]);
 
@@ -81,6 +85,9 @@ const OTHERWISE_REFUSED: readonly string[] = [CACHE_HINT, FORM];
 /** Only settings that mean the same. */
 function settingsFor(learnt: Learnable): JsonObject | undefined {
   if (learnt === A_FORM) return { structuredOutput: "instruct" };
+  if (learnt === OWN_DECISIONS) return { decisions: "logprobs" };
+  if (learnt === LOGPROBS) return { decisions: "schema" };
+  if (learnt === MANY_LOGPROBS) return undefined;
   if (typeof learnt === "string") return /^\w+$/.test(learnt) ? { refuses: [learnt] } : undefined;
   const isField = learnt.does === "omit" && /^\w+$/.test(learnt.path) && !OTHERWISE_REFUSED.includes(learnt.path);
   return isField ? { refuses: [learnt.path] } : undefined;

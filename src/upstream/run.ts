@@ -13,7 +13,7 @@ import { Watch } from "./deadlines.ts";
 import { BEGINS_EVENTS, framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
-import { type MeasuredReply, parserFor, readReply, tooMuchJson } from "./send.ts";
+import { type MeasuredReply, parserFor, readReply, tooLong, tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Promise<Output<K>> {
@@ -130,11 +130,43 @@ async function sideBySide<K extends ModelOperation>(
 ): Promise<MeasuredReply[]> {
   const replies: MeasuredReply[] = [];
   const queue = calls.entries();
+  const { operation, upstream: { answerBytes } } = attempt;
+  let bytes = 0;
   const worker = async () => {
-    for (const [index, call] of queue) replies[index] = await follow(call, attempt, way, watch);
+    for (const [index, call] of queue) {
+      const reply = await follow(call, attempt, way, watch);
+      bytes += reply.bytes ?? 0;
+      // There may be hundreds, all of which are kept until the last one.
+      if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
+      replies[index] = reply;
+    }
   };
-  await Promise.all(calls.slice(0, MOST_CALLS).map(worker));
+  const isOver = new AbortController();
+  const others = calls.slice(1, MOST_CALLS).map(() =>
+    operation === "decide" ? withPermit(worker, attempt, isOver.signal) : worker()
+  );
+  await Promise.all([worker().finally(() => isOver.abort()), ...others]);
   return replies;
+}
+
+/** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */
+async function withPermit(
+  run: () => Promise<void>,
+  { upstream: { concurrency }, key }: Attempt<ModelOperation>,
+  isOver: AbortSignal,
+): Promise<void> {
+  let release: (() => void) | undefined;
+  try {
+    release = await concurrency?.acquire(key, isOver);
+  } catch {
+    // All calls are made by now, or too many requests wait.
+    return;
+  }
+  try {
+    await run();
+  } finally {
+    release?.();
+  }
 }
 
 /** Some servers stream although a whole answer was requested. The answer is then collected from the stream. */

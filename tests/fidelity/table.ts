@@ -11,6 +11,7 @@ import {
 import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/programs/fidelity/verdict.ts";
 import { inWords } from "../../plugins/programs/fidelity/mod.ts";
 import { renderCompletions } from "./completions_table.ts";
+import { renderDecisions } from "./decisions_table.ts";
 import { renderRelaxations } from "./relaxations.ts";
 import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
@@ -74,6 +75,7 @@ export async function renderTables(): Promise<string> {
     tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
   }
   tables.push(`## Completions\n\n${COMPLETIONS}\n\n${await renderCompletions()}`);
+  tables.push(`## Decisions\n\n${DECISIONS}\n\n${await renderDecisions()}`);
   tables.push(`## What is given up where a host refuses it\n\n${REFUSED}\n\n${renderRelaxations()}`);
   return tables.join("\n\n");
 }
@@ -81,6 +83,10 @@ export async function renderTables(): Promise<string> {
 const COMPLETIONS =
   "The columns are the kinds of servers that continue texts, by the setting [`completions`](features.md#completions). All " +
   "requests fill a gap.";
+
+const DECISIONS =
+  "The columns are the kinds of servers that answer questions, by the setting [`decisions`](features.md#decisions). At " +
+  "`tool`, requests are those of `schema` with a tool in its place.";
 
 const REFUSED =
   "An upstream may refuse a part of what goes to it. Then the request is sent again without that part, with a note " +

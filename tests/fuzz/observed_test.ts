@@ -13,6 +13,7 @@ const PATHS = [
   "responses",
   "embeddings",
   "rerank",
+  "decisions",
   "audio/speech",
   "messages/count_tokens",
 ];

@@ -2,6 +2,7 @@
 import type { Task } from "../../src/canonical/models.ts";
 import { CHAT } from "./app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./chat.ts";
+import { chatAnswer } from "./decisions.ts";
 import type { Asked } from "./fake_upstream.ts";
 
 export const TURNS = [{ role: "user", content: "Hello" }];
@@ -25,6 +26,22 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
   "completions, streamed": (modelFor) => ({
     path: COMPLETIONS,
     body: { model: modelFor("chat"), prompt: "Hello", stream: true },
+  }),
+  decisions: (modelFor) => ({
+    path: "/oss/v1/decisions",
+    body: {
+      model: modelFor("chat"),
+      input: "Hello",
+      questions: [{ type: "predicate", instructions: "Is it a greeting?" }],
+    },
+  }),
+  systemone: (modelFor) => ({
+    path: "/oss/v1/systemone",
+    body: {
+      model: modelFor("chat"),
+      state: "Hello",
+      questions: { one: { type: "noul", instructions: "A greeting?" } },
+    },
   }),
   messages: (modelFor) => ({
     path: "/oss/v1/messages",
@@ -84,6 +101,7 @@ function complete(body: string): Response {
 
 /** Answers as a server of all tasks does, on the chat wire and those for other tasks. */
 export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
+  if (body.includes('"logprobs":true')) return chatAnswer({ yes: 0.75, no: 0.25 });
   if (/(?<!\/chat)\/completions$/.test(url.pathname)) return complete(body);
   switch (url.pathname.split("/").at(-1)) {
     case "embeddings":

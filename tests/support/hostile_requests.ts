@@ -129,6 +129,53 @@ export const OTHER_BODIES: Record<string, JsonObject[]> = {
     { model: "ranks", query: "a", documents: ["a", { text: "b" }], top_n: 1, return_documents: true },
     { model: "tei-ranks", query: "a", documents: [{ title: "a", text: "b" }], rank_fields: ["title"] },
   ],
+  "/oss/v1/decisions": [
+    {
+      model: "sandbox",
+      input: [
+        { role: "developer", content: "a" },
+        {
+          role: "user",
+          content: [{ type: "input_json", data: { a: 1 } }, {
+            type: "input_image",
+            image_url: "data:image/png;base64,aGk=",
+          }],
+        },
+        { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+        { type: "function_call_output", call_id: "c", output: "a" },
+      ],
+      questions: [
+        { type: "predicate", name: "a", instructions: "a" },
+        {
+          type: "choice",
+          instructions: [{ type: "input_text", text: "a" }],
+          choices: [{ value: "a", description: "b" }, { value: true }],
+        },
+        { type: "score", instructions: "a", levels: [{ label: "a" }, { label: "b", description: "c" }] },
+      ],
+      prompt_cache_key: "a",
+    },
+    {
+      model: "sandbox",
+      input: { a: 1 },
+      images: ["https://images.test/a.png"],
+      questions: [
+        { id: "a", type: "yes_no", question: "a", yes: "b" },
+        { id: "b", type: "choice", question: "a", options: [{ name: "a", description: "b" }, { name: "b" }] },
+        { id: "c", type: "score", question: "a", levels: ["a", "b"] },
+      ],
+    },
+  ],
+  "/oss/v1/systemone": [{
+    model: "sandbox",
+    state: [{ a: 1 }],
+    images: ["https://images.test/a.png", { content_type: "image/png", base64: "aGk=" }],
+    questions: {
+      a: { type: "noul", instructions: "a", criteria: { true: "b", false: "c" } },
+      b: { type: "choice", instructions: "a", criteria: { a: "b", c: null } },
+      c: { type: "score", criteria: ["a", "b"] },
+    },
+  }],
   "/oss/v2/rerank": [{ model: "ranks", query: "a", documents: ["a", "b"], max_tokens_per_doc: 5 }],
   "/oss/v1/audio/speech": [
     { model: "voice", input: "Hello", voice: "alloy", response_format: "wav", speed: 1, instructions: "a" },

@@ -260,7 +260,7 @@ function namesIn(body: JsonValue): string[] | undefined {
   );
 }
 
-const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings|models|rerank)$/;
+const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings|models|rerank|decisions|systemone)$/;
 
 /** A server without a list may be fine, or the base URL may have a wrong path. */
 async function withoutList(visited: Visited, examined: Visitor): Promise<Judgement> {
