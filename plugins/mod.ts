@@ -11,6 +11,7 @@ import { completeBy, completionsDriver, completionsProtocols } from "./completio
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
 import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
+import { imagesDriver, imagesProtocols } from "./images/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
 import presets from "./providers/presets.json" with { type: "json" };
@@ -31,6 +32,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
+  ...imagesProtocols,
   ...ollamaProtocols,
 ];
 
@@ -44,6 +46,7 @@ const chatFamily: Driver = {
     ...embeddingsDriver.operations,
     ...rerankDriver.operations,
     ...audioDriver.operations,
+    ...imagesDriver.operations,
   },
 };
 
@@ -60,6 +63,7 @@ export const drivers: readonly Driver[] = [
   embeddingsDriver,
   rerankDriver,
   audioDriver,
+  imagesDriver,
   ...hubDrivers,
   sandbox,
 ];

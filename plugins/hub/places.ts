@@ -34,6 +34,7 @@ const ROUTES: Readonly<Record<Task, Readonly<Record<string, Route>>>> = {
     "fal-ai": { driver: "fal" },
     replicate: { driver: "replicate" },
   },
+  image: {},
 };
 
 /** The router's path for each provider. By default, the provider's name. */

@@ -2,8 +2,6 @@ import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { embed } from "./embed.ts";
 import { generate } from "./generate.ts";
-import { speak } from "./speak.ts";
-import { transcribe } from "./transcribe.ts";
 import type * as Later from "./later.ts";
 
 /** Loaded with the first request for one of them, because few need them. */
@@ -26,8 +24,9 @@ export const sandbox: Driver = {
     embed: { local: embed },
     rerank: { load, local: (...asked) => later.rerank(...asked) },
     complete: { load, local: (...asked) => later.complete(...asked) },
-    speak: { local: speak },
-    transcribe: { local: transcribe },
+    speak: { load, local: (...asked) => later.speak(...asked) },
+    transcribe: { load, local: (...asked) => later.transcribe(...asked) },
+    draw: { load, local: (...asked) => later.draw(...asked) },
   },
   parseError: ({ status }) =>
     new GatewayError("internal", `The sandbox makes no call, yet it was handed an answer with status ${status}`),

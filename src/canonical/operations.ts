@@ -1,6 +1,7 @@
 import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, TranscriptionRequest } from "./audio.ts";
 import type { CompleteEvent, CompleteRequest, CompleteResponse } from "./complete.ts";
 import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
+import type { DrawEvent, DrawRequest, DrawResponse } from "./draw.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { FilesAnswer, FilesRequest } from "./files.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
@@ -21,6 +22,7 @@ export interface Operations {
   rerank: { input: RerankRequest; output: RerankResponse; event: never };
   speak: { input: SpeechRequest; output: Speech; event: SpeechEvent };
   transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
+  draw: { input: DrawRequest; output: DrawResponse; event: DrawEvent };
   listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
   getModel: { input: { model: string }; output: ModelInfo; event: never };
   /** `events`: the answer as its stream events, starting from a position. */
@@ -47,7 +49,8 @@ export type ModelOperation =
   | "embed"
   | "rerank"
   | "speak"
-  | "transcribe";
+  | "transcribe"
+  | "draw";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
@@ -62,6 +65,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   rerank: "rerank",
   speak: "speech",
   transcribe: "transcription",
+  draw: "image",
   listModels: undefined,
   getModel: undefined,
   getResponse: undefined,

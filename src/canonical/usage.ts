@@ -19,6 +19,8 @@ export interface Usage {
   compaction?: Usage;
   /** Calls of tools that the server ran. */
   hostedUses?: HostedUses;
+  /** The number of pictures in an answer that has pictures. */
+  pictures?: number;
   /** The cost that the upstream reported, in dollars as decimal text. */
   reportedCost?: string;
   /** Set if a total is the gateway's estimate, because the upstream did not report it. */

@@ -122,6 +122,7 @@ const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {
   rerank: stagesOf("rerank"),
   speak: stagesOf("speak"),
   transcribe: stagesOf("transcribe"),
+  draw: stagesOf("draw"),
 };
 
 function stagesOf(operation: ModelOperation): Stage[] {
