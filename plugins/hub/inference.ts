@@ -5,6 +5,7 @@ import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { drawAt } from "./draw.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
@@ -103,6 +104,12 @@ function contentTypeOf(mediaType: string): string {
 export const inferenceDriver: Driver = {
   name: "hub",
   wire: "hub",
-  operations: { embed: featureExtraction, rerank: textRanking, speak: hubSpeech, transcribe: hubTranscription },
+  operations: {
+    embed: featureExtraction,
+    rerank: textRanking,
+    speak: hubSpeech,
+    transcribe: hubTranscription,
+    draw: drawAt("hub"),
+  },
   parseError,
 };

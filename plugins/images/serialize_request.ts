@@ -5,6 +5,7 @@ import type { Call } from "../../src/contract/call.ts";
 import type { Context, FormField } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { refuseOtherTask } from "../shared/pictures.ts";
 import { WIRE } from "./wire.ts";
 
 /** The vendor's own models always return base64, and refuse to be asked for it. */
@@ -12,6 +13,7 @@ const ALWAYS_BASE64 = /(^|\/)(chat)?gpt-image/;
 
 /** The call for a server of this wire. Given pictures go as files, unless one of them is only an address. */
 export function serializeRequest(input: DrawRequest, target: Target, context: Context): Call {
+  refuseOtherTask(input, target);
   const { images, mask } = input;
   const fields = fieldsOf(input, target, context);
   if (!images) return { path: "images/generations", body: fields };

@@ -4,7 +4,6 @@ import {
   type DrawResponse,
   pictureIn,
   type PictureSize,
-  sizeOf,
 } from "../../src/canonical/draw.ts";
 import { estimateTextTokens } from "../../src/canonical/estimate.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";

@@ -1,5 +1,6 @@
-/** What drivers of pictures share. */
+/** Parts that drivers of pictures share. */
 import type { DrawRequest, GivenPicture } from "../../src/canonical/draw.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 /** The settings of a request that not every server has, by their names on the client's wire. */
@@ -55,4 +56,13 @@ export function refuseGiven(
     refuse("image", most === 0 ? "does not change pictures" : `takes one picture, not ${images.length}`);
   }
   if (mask && !hasMask) refuse("mask", "takes no mask");
+}
+
+/** Refuses a request for which the model was not made. */
+export function refuseOtherTask({ images }: DrawRequest, { draws, model }: Pick<Target, "draws" | "model">): void {
+  if (draws === undefined || (draws === "changed") === (images !== undefined)) return;
+  const message = images
+    ? `Model "${model}" draws new pictures and does not change given ones`
+    : `Model "${model}" changes given pictures and draws no new ones`;
+  throw new GatewayError("model_task_mismatch", message, { param: "model", tryNextTarget: true });
 }

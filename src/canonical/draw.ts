@@ -73,7 +73,7 @@ export interface DrawUsage extends ReportedUsage {
   inputImageTokens?: number;
 }
 
-/** What an upstream says about its pictures. */
+/** The facts about its pictures that an upstream reports. */
 export interface DrawingFacts {
   quality?: string;
   background?: string;
