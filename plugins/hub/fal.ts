@@ -6,7 +6,6 @@ import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamError, upstreamMessage } from "../shared/errors.ts";
 import { resolveVoice } from "../shared/voices.ts";
-import { drawAt } from "./draw.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { pathOf } from "./paths.ts";
 import { parseTranscript, wantedTimes } from "./segments.ts";
@@ -84,6 +83,6 @@ function parseError(reply: Reply): GatewayError {
 export const falDriver: Driver = {
   name: "fal",
   wire: "fal",
-  operations: { speak, transcribe, draw: drawAt("fal") },
+  operations: { speak, transcribe },
   parseError,
 };

@@ -5,7 +5,6 @@ import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { drawAt } from "./draw.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
@@ -109,7 +108,6 @@ export const inferenceDriver: Driver = {
     rerank: textRanking,
     speak: hubSpeech,
     transcribe: hubTranscription,
-    draw: drawAt("hub"),
   },
   parseError,
 };

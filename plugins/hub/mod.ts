@@ -1,7 +1,7 @@
 /** The model hub: its router for chat models, its listings and pages for all other models, and the providers that run those. */
 import type { Catalog, TokenizerCalls } from "../../src/contract/catalog.ts";
 import type { Driver } from "../../src/contract/driver.ts";
-import { pictureDrivers } from "./draw.ts";
+import { drawAt, pictureDrivers } from "./draw.ts";
 import { falDriver } from "./fal.ts";
 import { finder, split } from "./finder.ts";
 import { inferenceDriver } from "./inference.ts";
@@ -33,11 +33,16 @@ export const hubCatalog: Catalog = {
   finder,
 };
 
+/** A driver that also draws pictures. */
+function drawing(driver: Driver, provider: "hub" | "fal" | "replicate"): Driver {
+  return { ...driver, operations: { ...driver.operations, draw: drawAt(provider) } };
+}
+
 export const hubDrivers: readonly Driver[] = [
-  inferenceDriver,
+  drawing(inferenceDriver, "hub"),
   teiDriver,
-  falDriver,
-  replicateDriver,
+  drawing(falDriver, "fal"),
+  drawing(replicateDriver, "replicate"),
   ...pictureDrivers,
 ];
 

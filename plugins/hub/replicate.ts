@@ -6,7 +6,6 @@ import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamError, upstreamStreamError } from "../shared/errors.ts";
 import { resolveVoice } from "../shared/voices.ts";
-import { drawAt } from "./draw.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { encodeSegment, pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
@@ -117,6 +116,6 @@ function outputOf(body: Reply["body"]): Reply["body"] {
 export const replicateDriver: Driver = {
   name: "replicate",
   wire: "replicate",
-  operations: { speak, transcribe, draw: drawAt("replicate") },
+  operations: { speak, transcribe },
   parseError: upstreamError,
 };

@@ -108,7 +108,7 @@ for (
     [
       "no task",
       { ...small, lanes: { oss: { models: { m: { targets: [{ upstream: "sandbox", model: "m" }] } } } } },
-      'lanes.oss.models.m.task: Missing: expected one of "chat", "embedding", "rerank", "speech", "transcription"',
+      'lanes.oss.models.m.task: Missing: expected one of "chat", "embedding", "rerank", "speech", "transcription", "image"',
     ],
     ["another base", { ...small, extends: "other" }, 'extends: Expected "default"'],
   ] as const
@@ -156,7 +156,7 @@ Deno.test("loadConfig: the default needs no key and has the embedded upstream in
   assertEquals(lanes.hf?.models["laneway/sandbox"]?.targets, [{ upstream: "sandbox", model: "sandbox" }]);
   const hub = { embedding: "hub", rerank: "hub", speech: "hub", transcription: "hub" };
   assertEquals([lanes.hf?.upstreams, lanes.hf?.catalog], [{ chat: "router", ...hub }, ["router", "hub"]]);
-  for (const task of ["embedding", "rerank", "speech", "transcription"]) {
+  for (const task of ["embedding", "rerank", "speech", "transcription", "image"]) {
     assertEquals(lanes.oss?.models[`sandbox-${task}`]?.task, task);
     assertEquals(lanes.hf?.models[`laneway/sandbox-${task}`]?.task, task);
   }
