@@ -6,7 +6,7 @@
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { isStrict } from "../context/request_context.ts";
-import { checkSize } from "../http/size.ts";
+import { checkPicture, checkSize } from "../http/size.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls } from "../transforms/repair_calls.ts";
@@ -40,12 +40,13 @@ import { STRUCTURED_OUTPUT } from "./structured_output.ts";
 import { TARGET_STAGES } from "./target_stages.ts";
 import { TRACING } from "./tracing.ts";
 
-/** Refuses a conversation that is too large for any model. */
-const SIZE: Stage<"generate"> = {
+/** Refuses a conversation that is too large for any model, and pictures that are larger than anybody may draw. */
+const SIZE: Stage<"generate" | "draw"> = {
   name: "size",
-  operations: ["generate"],
+  operations: ["generate", "draw"],
   request(inference) {
-    const checked = checkSize(inference.input, inference.context.gateway.guards.limits);
+    const { input, context: { gateway: { guards: { limits } } } } = inference;
+    const checked = "messages" in input ? checkSize(input, limits) : checkPicture(input, limits);
     return checked ? checked.then(() => inference) : inference;
   },
 };

@@ -14,6 +14,7 @@ const PATHS = [
   "embeddings",
   "rerank",
   "audio/speech",
+  "images/generations",
   "messages/count_tokens",
 ];
 const FIELDS = [
