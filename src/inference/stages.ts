@@ -51,6 +51,18 @@ const SIZE: Stage<"generate" | "draw"> = {
   },
 };
 
+/** Puts the contents of uploaded pictures in place of their ids. */
+const GIVEN_PICTURES: Stage<"draw"> = {
+  name: "uploaded pictures",
+  operations: ["draw"],
+  async request(inference) {
+    const { images = [], mask } = inference.input;
+    if (![...images, mask].some((one) => one?.type === "id")) return inference;
+    const { withGivenPictures } = await import("./given_pictures.ts");
+    return { ...inference, input: await withGivenPictures(inference) };
+  },
+};
+
 /** Notes what the client's wire cannot express of the answer. */
 const LOST_FIELDS: Stage<"generate"> = {
   name: "lost fields",
@@ -93,6 +105,7 @@ export const STAGES: readonly Stage[] = [
   // The choice of a model, and changes for any of its targets
   MODEL,
   GIVEN_FILES,
+  GIVEN_PICTURES,
   AFFINITY,
   SPEECH_FORMAT,
   COMPACTION,
