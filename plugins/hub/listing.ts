@@ -34,8 +34,8 @@ export function listingCalls(): Call[] {
 
 /**
  * The call for the next page, which the header `link` names. Only the query of its URL is used, so that the page is requested from
- * the configured hub, whatever host the URL has. Of models for images only the first page is read: most of the tens of thousands are
- * adapters, which cannot be run here, and every model can be asked for by its name.
+ * the configured hub, whatever host the URL has. Most models for images are adapters, tens of thousands of them, which cannot be
+ * run here, so only their first page is read. Every model can still be requested by its name.
  */
 export function nextPage({ headers, body }: Reply): Call | undefined {
   const [, link] = /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "") ?? [];

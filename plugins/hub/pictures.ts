@@ -1,13 +1,5 @@
 /** How pictures are requested from each of the hub's providers. Shapes: the hub's own clients. */
-import {
-  delivered,
-  type DrawRequest,
-  type DrawResponse,
-  type Picture,
-  pictureIn,
-  pictureInText,
-  sizeText,
-} from "../../src/canonical/draw.ts";
+import { type DrawRequest, sizeText } from "../../src/canonical/draw.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import { asObject, asText, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
@@ -23,7 +15,7 @@ import {
   refuseGiven,
   refuseOtherTask,
 } from "../shared/pictures.ts";
-import { refuseFailure } from "./failure.ts";
+import { entriesIn, isAddress } from "./found_pictures.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { encodeSegment, pathOf } from "./paths.ts";
 import { cancelPrediction, isPrediction, pollPrediction, predict } from "./replicate.ts";
@@ -277,33 +269,4 @@ export function nextCall(
   return found.length === 1 && only && isAddress(only) ? { url: only } : undefined;
 }
 
-/** The keys under which answers have their pictures, or objects and lists with them. */
-const KEYS = ["images", "image", "data", "output", "outputs", "image_result", "b64_json", "base64", "url"];
-const DEEPEST = 4;
-
-/** The pictures in an answer: addresses, data URLs and base64. */
-function entriesIn(value: unknown, depth = 0): string[] {
-  if (typeof value === "string") return [value];
-  if (depth > DEEPEST) return [];
-  if (Array.isArray(value)) return value.flatMap((one) => entriesIn(one, depth + 1));
-  if (!isJsonObject(value)) return [];
-  const key = KEYS.find((name) => value[name] !== undefined && value[name] !== null);
-  return key === undefined ? [] : entriesIn(value[key], depth + 1);
-}
-
-function isAddress(text: string): boolean {
-  return /^https?:\/\//i.test(text);
-}
-
-/** The pictures of all replies. Throws `upstream_error` if there is none. */
-export function parsePictures(replies: readonly Reply[], input: DrawRequest, context: Context): DrawResponse {
-  const read = replies.flatMap(({ body }): Picture[] => {
-    if (body instanceof Uint8Array) return [pictureIn(body)];
-    refuseFailure(body);
-    return entriesIn(isJsonObject(body) ? body : undefined).slice(0, input.count).map((entry) =>
-      isAddress(entry) ? { url: entry } : pictureInText(entry)
-    );
-  });
-  const pictures = delivered(read, input, context.note);
-  return { pictures, usage: { pictures: pictures.length } };
-}
+export { parsePictures } from "./found_pictures.ts";

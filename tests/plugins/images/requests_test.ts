@@ -302,8 +302,8 @@ Deno.test("images: unfinished pictures pass as they come, and no more than were 
     "image_generation.partial_image",
     "image_generation.completed",
   ]);
-  const { usage: told, quality, background, size, b64_json } = events[2];
-  assertEquals([told.total_tokens, told.input_tokens_details, quality, background, size, b64_json === B64], [
+  const { usage: counted, quality, background, size, b64_json } = events[2];
+  assertEquals([counted.total_tokens, counted.input_tokens_details, quality, background, size, b64_json === B64], [
     14,
     { image_tokens: 2, text_tokens: 3 },
     "low",
