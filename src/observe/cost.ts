@@ -30,7 +30,7 @@ export function costOf(
   listed?: ListedPrice,
 ): Cost | undefined {
   const pico = price && priceOf(usage, price);
-  if (price && pico !== undefined) return inBounds(pico, countsTokens(price) ? usage : {});
+  if (price && pico !== undefined) return inBounds(pico, price.image === undefined || countsTokens(price) ? usage : {});
   const reported = usage.reportedCost === undefined ? undefined : picoDollars(usage.reportedCost);
   if (reported) return inBounds(reported, {});
   const listing = listed?.(usage.inputTokens);
@@ -39,8 +39,8 @@ export function costOf(
 }
 
 /** Whether estimated tokens make the cost an estimate. A price of pictures alone does not depend on them. */
-function countsTokens({ image, input, output }: Price): boolean {
-  return image === undefined || input !== undefined || output !== undefined;
+function countsTokens({ input, output }: Price): boolean {
+  return input !== undefined || output !== undefined;
 }
 
 function inBounds(pico: bigint, { estimated }: Pick<Usage, "estimated">): Cost | undefined {
