@@ -107,6 +107,7 @@ function contentOf(result: HostedResult, kind: "search" | "fetch", type: string)
       return { type: `${type}_error`, error_code: ERROR_CODES[result.code][kind] };
     case "content":
     case "tools":
+    case "picture":
     case "lost":
       return { type: `${type}_error`, error_code: "unavailable" };
     default:

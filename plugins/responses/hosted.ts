@@ -25,6 +25,7 @@ import {
   present,
   presentText,
 } from "../../src/canonical/json.ts";
+import { drawWork, PICTURE_ITEM, pictureStep, serializePicture } from "./pictures.ts";
 import { WIRE } from "./wire.ts";
 
 /** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
@@ -43,6 +44,7 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
       ...((size === "low" || size === "medium" || size === "high") && { size }),
     };
   }
+  if (type === "image_generation") return drawWork(tool);
   return type === "mcp" ? remoteWork(tool) : undefined;
 }
 
@@ -117,7 +119,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|mcp|mcpl|mcpr)_/;
+const PREFIX = /^(ws|ig|mcp|mcpl|mcpr)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -129,6 +131,8 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
   switch (item.type) {
     case "web_search_call":
       return searchIn(item);
+    case PICTURE_ITEM:
+      return pictureStep(item);
     case "mcp_list_tools": {
       if (!isNothing(item.error)) return { call: { kind: "mcp-list", server }, result: outputIn(item) };
       const tools = asObjects(item.tools).map(toolIn);
@@ -215,6 +219,8 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
       const action = actionOf(call, result, sources);
       return { type: "web_search_call", id: `ws_${bare}`, status, ...(result && { action }) };
     }
+    case "image":
+      return serializePicture(part);
     case "mcp-list": {
       const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
       const error = failed ? { error: result.message ?? result.code } : {};
@@ -238,7 +244,7 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
 }
 
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "image" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {

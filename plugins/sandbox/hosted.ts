@@ -81,7 +81,12 @@ function chooseTools(
   );
 }
 
-const WORD_OF: Record<HostedWork["kind"], string> = { "web-search": "search", "web-fetch": "https://", mcp: "mcp" };
+const WORD_OF: Record<HostedWork["kind"], string> = {
+  "web-search": "search",
+  "web-fetch": "https://",
+  mcp: "mcp",
+  image: "image",
+};
 
 interface Step {
   call: HostedCall;
@@ -106,6 +111,8 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
         { call, ...(approval === "never" && { result: contentOf(url) }) },
       ];
     }
+    case "image":
+      return [];
     default:
       return work satisfies never;
   }
@@ -166,6 +173,7 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
+      case "picture":
       case "tools":
       case "lost":
         return [];

@@ -1,6 +1,6 @@
 /** Runs hosted tools for models whose servers do not. */
 import { digestOf } from "../util/digest.ts";
-import type { HostedCall, HostedResult, HostedWork, RemoteWork } from "../canonical/hosted.ts";
+import type { DrawWork, HostedCall, HostedResult, HostedWork, RemoteWork } from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
 import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -123,6 +123,9 @@ class Runner implements Omit<HostedRunner, "runs"> {
           ({ of }) => of(call.name) !== "no",
           (server, signal) => server.call(call.name, call.input, signal),
         );
+      // Another model draws it: `src/inference/draw_tool.ts`.
+      case "image":
+        return { kind: "error", code: "unavailable" };
       default:
         return call satisfies never;
     }
@@ -135,7 +138,9 @@ class Runner implements Omit<HostedRunner, "runs"> {
   }
 
   async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
-    if (work.kind === "mcp" || !this.#options.openPage) return { kind: "error", code: "unavailable" };
+    if (work.kind === "mcp" || work.kind === "image" || !this.#options.openPage) {
+      return { kind: "error", code: "unavailable" };
+    }
     const limits = work.kind === "web-fetch" ? work : {};
     const refused = refusalOf(url, work, facts);
     if (refused) return refused;
@@ -206,7 +211,7 @@ const NOT_ITS_OWN =
 
 function refusalOf(
   url: string,
-  { domains }: Exclude<HostedWork, RemoteWork>,
+  { domains }: Exclude<HostedWork, RemoteWork | DrawWork>,
   { isNamed }: CallFacts,
 ): HostedResult | undefined {
   if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };

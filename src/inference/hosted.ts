@@ -219,6 +219,9 @@ function runRounds(
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
+      if (call.kind === "image" && work.kind === "image") {
+        return await (await import("./draw_tool.ts")).drawFor(call, work, asked, context, own);
+      }
       const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);

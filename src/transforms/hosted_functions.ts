@@ -3,7 +3,7 @@
  * the conversation as function calls and results.
  */
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
-import type { Domains, HostedCall, HostedWork, RemoteTool, RemoteWork } from "../canonical/hosted.ts";
+import type { Domains, DrawWork, HostedCall, HostedWork, RemoteTool, RemoteWork } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { upstreamName } from "./tool_names.ts";
 
@@ -49,6 +49,7 @@ function isRun(tool: Tool): tool is HostedTool & { work: HostedWork } {
 type Described = Pick<HostedFunction, "tool" | "does" | "remote">;
 
 function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
+  if (work.kind === "image") return [drawing(work)];
   const where = inWords(work.domains);
   if (work.kind === "web-fetch") {
     return [
@@ -80,6 +81,19 @@ function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
       pattern: "The text to find",
     }),
   ];
+}
+
+/** A model may not say which of the two it wants where the request says it. */
+function drawing({ action }: DrawWork): Described {
+  const draws = "Draws a picture, which the user sees.";
+  const changes = "Changes the latest picture of the conversation. The user sees the result.";
+  const both = `${draws} With edit, it changes the latest picture of the conversation.`;
+  const words = action === "generate" ? draws : action === "edit" ? changes : both;
+  const made = described("image", "image_generation", words, { prompt: "What the picture shows, in detail" });
+  if (action !== undefined) return made;
+  const { properties, ...rest } = made.tool.parameters as { properties: JsonObject };
+  const edit = { type: "boolean", description: "Whether to change the latest picture" };
+  return { ...made, tool: { ...made.tool, parameters: { ...rest, properties: { ...properties, edit } } } };
 }
 
 function described(
@@ -148,6 +162,12 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
     trimmedText(fields, "pattern"),
   ];
   switch (does) {
+    case "image": {
+      const prompt = trimmedText(fields, "prompt");
+      const isEdit = work.kind === "image" &&
+        (work.action === "edit" || work.action === undefined && fields.edit === true);
+      return prompt === undefined ? undefined : { kind: does, prompt, ...(isEdit && { isEdit }) };
+    }
     case "web-search":
       return query === undefined ? undefined : { kind: does, query };
     case "web-fetch":
@@ -167,6 +187,8 @@ function trimmedText(fields: JsonObject, key: string): string | undefined {
 /** The call to report if its input could not be parsed. */
 export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
   switch (does) {
+    case "image":
+      return { kind: does, prompt: "" };
     case "web-search":
       return { kind: does, query: "" };
     case "web-fetch":
