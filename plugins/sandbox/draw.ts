@@ -22,7 +22,11 @@ const LONGEST_SIDE = 4_096;
  * Draws a symmetric pattern in the colours of the prompt. A changed picture has the size of the given one, and the pattern of both. The
  * same request always gets the same pictures.
  */
-export function draw(request: DrawRequest, _target: Target, context: Context): DrawResponse {
+export function draw(
+  request: DrawRequest,
+  _target: Pick<Target, "model">,
+  context: Pick<Context, "note">,
+): DrawResponse {
   const { prompt, images, mask, count, background, seed = 0, extra } = request;
   noteSettings(request, ["background", "seed", "format"], context.note);
   fieldsFor("sandbox", extra, context.note);

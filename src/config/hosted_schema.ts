@@ -82,7 +82,7 @@ const remoteSchema = object("Servers of the Model Context Protocol, whose tools 
 });
 
 const drawSchema = object("By which model pictures are drawn. The caller's key pays, and must be allowed to use it.", {
-  model: z.string().min(1).meta({ description: "A model for images.", examples: ["qwen-image"] }),
+  model: z.string().min(1).meta({ description: "A model for images.", examples: ["sandbox-image"] }),
   lane: z.string().min(1).optional().meta({ description: "The lane of the model. By default that of the request." }),
 });
 

@@ -72,6 +72,9 @@ function chat({ messages, tools, stream }: JsonObject, input: JsonObject): Respo
   return answerStream([chunk({ delta: message }), chunk({ delta: {}, finish_reason }), "data: [DONE]\n\n"]);
 }
 
+const SANDBOX_LANES = {
+  oss: { models: { sandbox: { task: "chat" as const, targets: [{ upstream: "sandbox", model: "sandbox" }] } } },
+};
 const TOOL = { type: "image_generation", size: "32x32", quality: "low" } as const;
 const ask = { model: "talker", input: "Draw a fox", tools: [TOOL], store: false };
 
@@ -187,4 +190,14 @@ Deno.test("hosted pictures: without a model that draws, the tool is what it was"
   const { app, asked } = newRig({ prompt: "a" }, { hostedTools: {} });
   const { output } = await (await app.post("/oss/v1/responses", ask)).json();
   assertEquals([output[0].type, output[0].status, asked], ["image_generation_call", "failed", []]);
+});
+
+Deno.test("hosted pictures: the sandbox draws by itself, whole and streamed", async () => {
+  const app = newApp({ config: { upstreams: { sandbox: { driver: "sandbox" } }, lanes: SANDBOX_LANES } });
+  const request = { model: "sandbox", input: "A red fox", tools: [{ type: "image_generation" }], store: false };
+  const { output } = await (await app.post("/oss/v1/responses", request)).json();
+  const { type, status, result, size } = output[0];
+  assertEquals([type, status, size], ["image_generation_call", "completed", "1024x1024"]);
+  const streamed = await (await app.post("/oss/v1/responses", { ...request, stream: true })).text();
+  assertStringIncludes(streamed, result);
 });
