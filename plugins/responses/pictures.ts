@@ -18,7 +18,7 @@ export function drawWork(tool: JsonObject): DrawWork {
   };
 }
 
-/** The step for an item that a client sends back. Of the prompt it has what the model that drew was given. */
+/** The step for an item that a client sends back. Its prompt is the one that the drawing model was given. */
 export function pictureStep(item: JsonObject): Pick<HostedPart, "call" | "result"> {
   const { result, revised_prompt, action, status } = item;
   const call = {

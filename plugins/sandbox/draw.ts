@@ -16,7 +16,7 @@ import { writePng } from "./png.ts";
 
 const USUAL: PictureSize = { width: 1_024, height: 1_024 };
 /** A request must not keep the gateway busy. */
-const LONGEST_SIDE = 4_096;
+const LONGEST_SIDE = 2_048;
 
 /**
  * Draws a symmetric pattern in the colours of the prompt. A changed picture has the size of the given one, and the pattern of both. The

@@ -162,12 +162,8 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
     trimmedText(fields, "pattern"),
   ];
   switch (does) {
-    case "image": {
-      const prompt = trimmedText(fields, "prompt");
-      const isEdit = work.kind === "image" &&
-        (work.action === "edit" || work.action === undefined && fields.edit === true);
-      return prompt === undefined ? undefined : { kind: does, prompt, ...(isEdit && { isEdit }) };
-    }
+    case "image":
+      return drawingIn(work, fields);
     case "web-search":
       return query === undefined ? undefined : { kind: does, query };
     case "web-fetch":
@@ -177,6 +173,13 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
     default:
       return does satisfies never;
   }
+}
+
+function drawingIn(work: HostedWork, fields: JsonObject): HostedCall | undefined {
+  const prompt = trimmedText(fields, "prompt");
+  if (prompt === undefined || work.kind !== "image") return undefined;
+  const isEdit = work.action === undefined ? fields.edit === true : work.action === "edit";
+  return { kind: "image", prompt, ...(isEdit && { isEdit }) };
 }
 
 function trimmedText(fields: JsonObject, key: string): string | undefined {
