@@ -12,6 +12,7 @@ import { decideBy, decisionsDriver, decisionsProtocols } from "./decisions/mod.t
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
 import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
+import { imagesDriver, imagesProtocols } from "./images/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
 import presets from "./providers/presets.json" with { type: "json" };
@@ -33,6 +34,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
+  ...imagesProtocols,
   ...ollamaProtocols,
 ];
 
@@ -47,6 +49,7 @@ const chatFamily: Driver = {
     ...embeddingsDriver.operations,
     ...rerankDriver.operations,
     ...audioDriver.operations,
+    ...imagesDriver.operations,
   },
 };
 
@@ -66,6 +69,7 @@ export const drivers: readonly Driver[] = [
   embeddingsDriver,
   rerankDriver,
   audioDriver,
+  imagesDriver,
   ...hubDrivers,
   sandbox,
 ];

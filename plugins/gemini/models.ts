@@ -8,6 +8,7 @@ const METHODS_OF: Record<Task, readonly string[]> = {
   rerank: [],
   speech: [],
   transcription: [],
+  image: [],
 };
 
 export function serializeModel(model: ModelInfo): JsonObject {

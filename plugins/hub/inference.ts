@@ -103,6 +103,11 @@ function contentTypeOf(mediaType: string): string {
 export const inferenceDriver: Driver = {
   name: "hub",
   wire: "hub",
-  operations: { embed: featureExtraction, rerank: textRanking, speak: hubSpeech, transcribe: hubTranscription },
+  operations: {
+    embed: featureExtraction,
+    rerank: textRanking,
+    speak: hubSpeech,
+    transcribe: hubTranscription,
+  },
   parseError,
 };

@@ -4,6 +4,8 @@ import type { Call, Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isHubId, readFound } from "./places.ts";
 
+const IMAGE_TAGS = ["text-to-image", "image-to-image"];
+
 /** The kinds of models that are listed: those of every task except chat, which the router lists itself. */
 const PIPELINE_TAGS = [
   "feature-extraction",
@@ -11,6 +13,7 @@ const PIPELINE_TAGS = [
   "text-ranking",
   "text-to-speech",
   "automatic-speech-recognition",
+  ...IMAGE_TAGS,
   // This kind includes the rerankers that are tagged as classifiers.
   "text-classification",
 ];
@@ -24,19 +27,23 @@ export function listingCalls(): Call[] {
   return PIPELINE_TAGS.map((tag) => {
     const fields = tag === "text-classification" ? FIELDS_OF_CLASSIFIERS : FIELDS;
     const expand = fields.map((field) => `&expand[]=${field}`).join("");
-    return { path: `api/models?inference_provider=all&pipeline_tag=${tag}&limit=1000${expand}` };
+    const sort = IMAGE_TAGS.includes(tag) ? "&sort=downloads" : "";
+    return { path: `api/models?inference_provider=all&pipeline_tag=${tag}&limit=1000${expand}${sort}` };
   });
 }
 
 /**
  * The call for the next page, which the header `link` names. Only the query of its URL is used, so that the page is requested from
- * the configured hub, whatever host the URL has.
+ * the configured hub, whatever host the URL has. Most models for images are adapters, tens of thousands of them, which cannot be
+ * run here, so only their first page is read. Every model can still be requested by its name.
  */
 export function nextPage({ headers, body }: Reply): Call | undefined {
   const [, link] = /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "") ?? [];
   if (link === undefined || !Array.isArray(body) || body.length === 0) return undefined;
   const [, query] = /\/api\/models(\?[^#]+)/.exec(link) ?? [];
-  return query === undefined ? undefined : { path: `api/models${query}` };
+  return query === undefined || IMAGE_TAGS.some((tag) => query.includes(`pipeline_tag=${tag}`))
+    ? undefined
+    : { path: `api/models${query}` };
 }
 
 /** The models of the pages, without those that no live provider serves by a known route. */

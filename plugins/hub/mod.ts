@@ -1,6 +1,7 @@
 /** The model hub: its router for chat models, its listings and pages for all other models, and the providers that run those. */
 import type { Catalog, TokenizerCalls } from "../../src/contract/catalog.ts";
 import type { Driver } from "../../src/contract/driver.ts";
+import { drawAt, pictureDrivers } from "./draw.ts";
 import { falDriver } from "./fal.ts";
 import { finder, split } from "./finder.ts";
 import { inferenceDriver } from "./inference.ts";
@@ -32,7 +33,18 @@ export const hubCatalog: Catalog = {
   finder,
 };
 
-export const hubDrivers: readonly Driver[] = [inferenceDriver, teiDriver, falDriver, replicateDriver];
+/** A driver that also draws pictures. */
+function drawing(driver: Driver, provider: "hub" | "fal" | "replicate"): Driver {
+  return { ...driver, operations: { ...driver.operations, draw: drawAt(provider) } };
+}
+
+export const hubDrivers: readonly Driver[] = [
+  drawing(inferenceDriver, "hub"),
+  teiDriver,
+  drawing(falDriver, "fal"),
+  drawing(replicateDriver, "replicate"),
+  ...pictureDrivers,
+];
 
 /** The calls for a repository's tokenizer files. A name without an owner is not a repository of the hub. */
 function tokenizerFiles(model: string): TokenizerCalls | undefined {

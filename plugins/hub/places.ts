@@ -34,6 +34,15 @@ const ROUTES: Readonly<Record<Task, Readonly<Record<string, Route>>>> = {
     "fal-ai": { driver: "fal" },
     replicate: { driver: "replicate" },
   },
+  image: {
+    together: { driver: "together" },
+    nscale: { driver: "images" },
+    "hf-inference": { driver: "hub" },
+    "fal-ai": { driver: "fal" },
+    replicate: { driver: "replicate" },
+    wavespeed: { driver: "wavespeed" },
+    "zai-org": { driver: "zai" },
+  },
 };
 
 /** The router's path for each provider. By default, the provider's name. */
@@ -41,6 +50,7 @@ const PATHS: Readonly<Record<string, string>> = {
   together: "together/v1",
   deepinfra: "deepinfra/v1/openai",
   scaleway: "scaleway/v1",
+  nscale: "nscale/v1",
 };
 
 /** The hub's own engine uses the model's name on the hub. Other providers may have their own name for it. */
@@ -70,6 +80,8 @@ const TASK_OF: ReadonlyMap<unknown, Task> = new Map([
   ["text-to-speech", "speech"],
   ["text-to-audio", "speech"],
   ["automatic-speech-recognition", "transcription"],
+  ["text-to-image", "image"],
+  ["image-to-image", "image"],
 ]);
 
 /** Kinds of models that support chat only if they are tagged `conversational`. */
@@ -89,7 +101,8 @@ export function readFound(id: string, model: JsonObject): Found {
     const name = provider === OWN_ENGINE ? id : providerId;
     // An adapter's weights would be ignored, so another model than the requested one would answer.
     if (task === undefined || status !== "live" || adapter || !isId(name)) return [];
-    return placeAt(provider, task, name) ?? [];
+    const place = placeAt(provider, task, name);
+    return place ? { ...place, ...drawing(entries[index]!.task ?? model.pipeline_tag) } : [];
   });
   return {
     tasks: tasks.length > 0 || tagged === undefined ? tasks : [tagged],
@@ -98,6 +111,11 @@ export function readFound(id: string, model: JsonObject): Found {
       index === places.findIndex((other) => other.provider === provider && other.task === task)
     ),
   };
+}
+
+/** Which of the two tasks for images it is. */
+function drawing(task: unknown): Pick<Quirks, "draws"> {
+  return task === "text-to-image" ? { draws: "new" } : task === "image-to-image" ? { draws: "changed" } : {};
 }
 
 /**

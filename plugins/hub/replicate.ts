@@ -23,9 +23,9 @@ const speak: UpstreamOperation<"speak"> = {
     };
   },
   next({ body }, _input, step) {
-    return isPrediction(body) ? poll(body, step) ?? soundCall(body.output) : undefined;
+    return isPrediction(body) ? pollPrediction(body, step) ?? soundCall(body.output) : undefined;
   },
-  cancel,
+  cancel: ({ body }) => cancelPrediction(body),
   response: ([reply], input, _target, context) =>
     parseSpeech({ ...reply!, body: outputOf(reply!.body) }, input, context),
 };
@@ -48,14 +48,14 @@ const transcribe: UpstreamOperation<"transcribe"> = {
     return { ...call, body: jsonWithFile({ input: fields, version }, file.bytes) };
   },
   next({ body }, _input, step) {
-    return isPrediction(body) ? poll(body, step) ?? textCall(body.output) : undefined;
+    return isPrediction(body) ? pollPrediction(body, step) ?? textCall(body.output) : undefined;
   },
-  cancel,
+  cancel: ({ body }) => cancelPrediction(body),
   response: ([reply], input) => parseTranscript(outputOf(reply!.body), input),
 };
 
 /** The call of a model's newest version goes to the model's path. Another version is named by its id. */
-function predict(model: string): [Call, version?: string] {
+export function predict(model: string): [Call, version?: string] {
   const [name = "", version] = model.split(":");
   const headers = { prefer: "wait" };
   return version === undefined ? [{ path: `v1/models/${pathOf(name)}/predictions`, headers }] : [
@@ -65,7 +65,7 @@ function predict(model: string): [Call, version?: string] {
 }
 
 /** Whether the body is a prediction, and not the file of its output. */
-function isPrediction(body: unknown): body is JsonObject {
+export function isPrediction(body: unknown): body is JsonObject {
   return isJsonObject(body) && ("status" in body || "output" in body);
 }
 
@@ -73,7 +73,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5_000;
 
 /** The call that polls the prediction. Absent if it is done. Throws if it failed. */
-function poll({ id, status, error }: JsonObject, step: number): Call | undefined {
+export function pollPrediction({ id, status, error }: JsonObject, step: number): Call | undefined {
   switch (status) {
     case "starting":
     case "processing":
@@ -102,7 +102,7 @@ function textCall(output: unknown): Call | undefined {
 }
 
 /** Cancels a running prediction, because it is charged by the second. */
-function cancel({ body }: Reply): Call | undefined {
+export function cancelPrediction(body: Reply["body"]): Call | undefined {
   if (!isPrediction(body) || typeof body.id !== "string") return undefined;
   const isAtWork = body.status === "starting" || body.status === "processing";
   return isAtWork ? { path: `v1/predictions/${encodeSegment(body.id)}/cancel`, method: "POST" } : undefined;

@@ -133,6 +133,7 @@ function contentOf(result: HostedResult, kind: "search" | "fetch", type: string)
     case "content":
     case "found":
     case "tools":
+    case "picture":
     case "lost":
       return { type: `${type}_error`, error_code: "unavailable" };
     default:

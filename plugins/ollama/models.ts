@@ -54,6 +54,7 @@ const CAPABILITY_OF: Record<Task, string | undefined> = {
   rerank: undefined,
   speech: undefined,
   transcription: undefined,
+  image: "image",
 };
 
 /** `insert`: the model takes a suffix. Agents accept only models with tools, so a chat model has them unless the upstream says otherwise. */

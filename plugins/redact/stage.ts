@@ -42,7 +42,7 @@ function receivesOriginals({ kind, name, isConfigured }: Destination, { restoreF
 }
 
 /** Operations whose answers have no text in which something could be put back, so that the client loses something. */
-const WITHOUT_TEXT: ReadonlySet<ModelOperation> = new Set(["embed", "rerank", "speak"]);
+const WITHOUT_TEXT: ReadonlySet<ModelOperation> = new Set(["embed", "rerank", "speak", "draw"]);
 
 function* pass<K extends ModelOperation>(
   input: Input<K>,
@@ -69,6 +69,10 @@ function* pass<K extends ModelOperation>(
 function refuseUnread(input: Input<ModelOperation>, operation: ModelOperation, { unreadable }: Recognition): void {
   if (operation === "transcribe") {
     refuseUnreadable(mediumOf((input as Operations["transcribe"]["input"]).file.mediaType), unreadable);
+  }
+  if (operation === "draw") {
+    const { images = [], mask } = input as Operations["draw"]["input"];
+    if (images.length > 0 || mask) refuseUnreadable("image", unreadable);
   }
   if (
     operation === "complete" &&
@@ -117,6 +121,7 @@ function answerOf(operation: ModelOperation, originals: Originals, isJson: boole
     case "embed":
     case "rerank":
     case "speak":
+    case "draw":
       return {};
     default:
       return operation satisfies never;

@@ -26,6 +26,7 @@ import {
   presentText,
 } from "../../src/canonical/json.ts";
 import { type Define, nameOnly, serializeToolSearch } from "./namespaces.ts";
+import { drawWork, PICTURE_ITEM, pictureStep, serializePicture } from "./pictures.ts";
 import { WIRE } from "./wire.ts";
 
 /** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
@@ -48,6 +49,7 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
     const unknown = Object.keys(tool).filter((key) => key !== "type" && key !== "execution");
     return { kind: "tool-search", method: "bm25", unknown };
   }
+  if (type === "image_generation") return drawWork(tool);
   return type === "mcp" ? remoteWork(tool) : undefined;
 }
 
@@ -122,7 +124,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|mcp|mcpl|mcpr|tsc|tso)_/;
+const PREFIX = /^(ws|ig|mcp|mcpl|mcpr|tsc|tso)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -134,6 +136,8 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
   switch (item.type) {
     case "web_search_call":
       return searchIn(item);
+    case PICTURE_ITEM:
+      return pictureStep(item);
     case "mcp_list_tools": {
       if (!isNothing(item.error)) return { call: { kind: "mcp-list", server }, result: outputIn(item) };
       const tools = asObjects(item.tools).map(toolIn);
@@ -225,6 +229,8 @@ export function serializeHosted(part: HostedPart, sources: boolean, define: Defi
       const action = actionOf(call, result, sources);
       return { type: "web_search_call", id: `ws_${bare}`, status, ...(result && { action }) };
     }
+    case "image":
+      return serializePicture(part);
     case "mcp-list": {
       const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
       const error = failed ? { error: result.message ?? result.code } : {};
@@ -248,7 +254,7 @@ export function serializeHosted(part: HostedPart, sources: boolean, define: Defi
 }
 
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "tool-search" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "tool-search" | "image" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {

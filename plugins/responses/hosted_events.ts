@@ -2,6 +2,7 @@
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { serializeHosted } from "./hosted.ts";
+import { PICTURE_ITEM } from "./pictures.ts";
 
 type ItemEvent = [type: string, fields: JsonObject];
 
@@ -26,6 +27,8 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
     case "web-fetch":
     case "find-in-page":
       return [added(item), begun, ["response.web_search_call.searching", place]];
+    case "image":
+      return [added(item), begun, ["response.image_generation_call.generating", place]];
     case "mcp-list":
       return [added({ ...item, tools: [] }), begun];
     case "mcp": {
@@ -44,7 +47,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
 
 /** The events that end a step. A search that failed has no event of its own but that of its end. */
 export function endHosted(part: HostedPart, item: JsonObject, output_index: number): ItemEvent[] {
-  const isFailure = part.result?.kind === "error" && item.type !== "web_search_call";
+  const isFailure = part.result?.kind === "error" && item.type !== "web_search_call" && item.type !== PICTURE_ITEM;
   return [
     [`response.${item.type}.${isFailure ? "failed" : "completed"}`, { output_index, item_id: item.id }],
     ["response.output_item.done", { output_index, item }],

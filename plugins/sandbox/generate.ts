@@ -17,17 +17,22 @@ import { isHidden } from "../../src/transforms/offered_tools.ts";
 import { chooseCalls } from "./calls.ts";
 import { type Conversation, describeRequest, readConversation } from "./conversation.ts";
 import { exampleOf } from "./example.ts";
-import { useHosted } from "./hosted.ts";
+import { type Draw, useHosted } from "./hosted.ts";
 import { count, cut, enumerate, prefix } from "./words.ts";
 
 const INTRODUCTION = "This is the Laneway sandbox, which answers with no key and no network.";
 const ADVICE = "Configure an upstream in gateway.json to talk to a real model.";
 
+/** Whether the answer may need a picture. */
+export function drawsPictures({ tools }: GenerateRequest): boolean {
+  return tools?.some((tool) => tool.type === "hosted" && tool.work?.kind === "image") ?? false;
+}
+
 /** The sandbox's answer: tool calls, JSON or text, after some reasoning if requested. */
-export function generate(received: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
+export function generate(received: GenerateRequest, target: Pick<Target, "model">, draw?: Draw): GenerateResponse {
   const request = { ...received, tools: received.tools?.filter((tool) => !isHidden(tool)) };
   const conversation = readConversation(request.messages);
-  const steps = useHosted(request, conversation);
+  const steps = useHosted(request, conversation, draw);
   if (steps.length > 0) return answerWith(steps, request, target);
   const calls = chooseCalls(request, conversation);
   const stopped = calls.length > 0 ? undefined : stopAt(answer(request, conversation), request.stopSequences);
@@ -65,7 +70,12 @@ function answerWith(
   const words = content.map((part) => part.type === "text" ? part.text : "").join("");
   const calls = content.flatMap((part) => part.type === "hosted" && part.result ? [part.call.kind] : []);
   const uses = (...kinds: string[]) => calls.filter((kind) => kinds.includes(kind)).length;
-  const counted = { webSearch: uses("web-search"), webFetch: uses("web-fetch"), mcp: uses("mcp") };
+  const counted = {
+    webSearch: uses("web-search"),
+    webFetch: uses("web-fetch"),
+    mcp: uses("mcp"),
+    image: uses("image"),
+  };
   const hostedUses = Object.fromEntries(Object.entries(counted).filter(([, count]) => count > 0));
   return {
     model,

@@ -1,7 +1,10 @@
 /** The sandbox's hosted tools: a search of a few built-in pages, so that an answer with citations needs no network. */
 import type { GenerateRequest, HostedPart, HostedTool, OutputPart, TextPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, Page, RemoteTool, SearchHit } from "../../src/canonical/hosted.ts";
+import type { DrawRequest, DrawResponse } from "../../src/canonical/draw.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import { settleApprovals } from "../../src/transforms/approvals.ts";
 import { citationsIn } from "../../src/transforms/citations.ts";
 import type { Conversation } from "./conversation.ts";
@@ -27,12 +30,12 @@ const PAGES: readonly Page[] = [
 ];
 
 /** The steps of hosted tools before the answer, and a text about them. Empty if no hosted tool is used. */
-export function useHosted(request: GenerateRequest, conversation: Conversation): OutputPart[] {
+export function useHosted(request: GenerateRequest, conversation: Conversation, draw?: Draw): OutputPart[] {
   const { approved, declined } = settleApprovals(request.messages);
   if (approved.length > 0 || declined.length > 0) {
     return [...ran(approved), aboutSteps([...ran(approved), ...declined])];
   }
-  const used = chooseTools(request, conversation).flatMap((tool) => use(tool, conversation));
+  const used = chooseTools(request, conversation).flatMap((tool) => use(tool, conversation, draw));
   const taken = new Set(
     request.messages.flatMap(({ role, content }) =>
       role === "assistant" ? content.flatMap((part) => part.type === "hosted" ? [part.id] : []) : []
@@ -86,6 +89,7 @@ const WORD_OF: Record<HostedWork["kind"], string> = {
   "web-fetch": "https://",
   mcp: "mcp",
   "tool-search": "tool search",
+  image: "image",
 };
 
 interface Step {
@@ -94,7 +98,27 @@ interface Step {
   result?: HostedResult;
 }
 
-function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
+/** Draws a picture, as for a request for one. */
+export type Draw = (
+  request: DrawRequest,
+  target: Pick<Target, "model">,
+  context: Pick<Context, "note">,
+) => DrawResponse;
+
+/** A picture by the words of the user. */
+function picture(prompt: string, draw: Draw): Step[] {
+  const request: DrawRequest = { model: "sandbox-image", prompt, count: 1, stream: false };
+  const { pictures: [drawn] } = draw(request, request, { note: () => {} });
+  if (drawn?.base64 === undefined) return [];
+  const facts = {
+    output_format: drawn.format,
+    ...(drawn.size && { size: `${drawn.size.width}x${drawn.size.height}` }),
+  };
+  const result: HostedResult = { kind: "picture", base64: drawn.base64, mediaType: `image/${drawn.format}`, facts };
+  return [{ call: { kind: "image", prompt }, result }];
+}
+
+function use({ work }: { work: HostedWork }, { text }: Conversation, draw: Draw | undefined): Step[] {
   const url = urlIn(text);
   switch (work.kind) {
     case "web-search": {
@@ -114,6 +138,8 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
     case "tool-search":
       // The gateway searches the tools, as for any model.
       return [];
+    case "image":
+      return draw ? picture(cut(text.split("\n").at(-1) ?? "", 200), draw) : [];
     default:
       return work satisfies never;
   }
@@ -175,6 +201,8 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
       case "found":
+      case "picture":
+        return ["a picture, which it drew by your words"];
       case "tools":
       case "lost":
         return [];

@@ -1,7 +1,8 @@
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { embed } from "./embed.ts";
-import { generate } from "./generate.ts";
+import { drawsPictures, generate } from "./generate.ts";
 import type * as Later from "./later.ts";
 
 /** Loaded with the first request for one of them, because few need them. */
@@ -18,15 +19,19 @@ function load(): Promise<void> | undefined {
 export const sandbox: Driver = {
   name: "sandbox",
   wire: "sandbox",
-  runs: ["web-search", "web-fetch", "mcp"],
+  runs: ["web-search", "web-fetch", "mcp", "image"],
   operations: {
-    generate: { local: generate },
+    generate: {
+      load: (request) => drawsPictures(request as GenerateRequest) ? load() : undefined,
+      local: (request, target) => generate(request, target, later?.draw),
+    },
     embed: { local: embed },
     rerank: { load, local: (...asked) => later.rerank(...asked) },
     complete: { load, local: (...asked) => later.complete(...asked) },
     decide: { load, local: (...asked) => later.decide(...asked) },
     speak: { load, local: (...asked) => later.speak(...asked) },
     transcribe: { load, local: (...asked) => later.transcribe(...asked) },
+    draw: { load, local: (...asked) => later.draw(...asked) },
   },
   parseError: ({ status }) =>
     new GatewayError("internal", `The sandbox makes no call, yet it was handed an answer with status ${status}`),

@@ -65,7 +65,7 @@ function sentenceIn(body: unknown, depth = 0): string | undefined {
 
 /** How the hub's router and engine, Ollama and vLLM report that a model is for another task. */
 const OTHER_TASK =
-  /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?)\b/i;
+  /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?|image (generations?|edit(s|ing)?))\b/i;
 
 /** The client's error for an upstream's answer outside 2xx. It exposes no upstream credentials or HTML pages. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {

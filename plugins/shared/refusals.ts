@@ -83,6 +83,17 @@ const TUNING_PARAMETERS: ReadonlySet<string> = new Set([
   "prompt_cache_retention",
   "service_tier",
   "context_management",
+  "quality",
+  "background",
+  "output_format",
+  "output_compression",
+  "partial_images",
+  "negative_prompt",
+  "num_inference_steps",
+  "guidance_scale",
+  "input_fidelity",
+  "moderation",
+  "style",
   ...CONTROLS,
 ]);
 

@@ -1,3 +1,4 @@
+import type { DrawEvent, DrawResponse } from "./draw.ts";
 import type { GenerateEvent, GenerateResponse, OutputPart } from "./generate.ts";
 import { type Extra, mergeExtras } from "./extra.ts";
 import { GatewayError } from "../errors.ts";
@@ -86,7 +87,20 @@ export function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }
 
+function collectPictures(events: Iterable<DrawEvent>): DrawResponse {
+  const pictures: DrawResponse["pictures"] = [];
+  for (const event of events) {
+    if (event.type === "error") throw event.error;
+    if (event.type === "picture") pictures.push(event.picture);
+    if (event.type !== "finish") continue;
+    const { type: _, ...rest } = event;
+    return { pictures, ...rest };
+  }
+  throw incomplete();
+}
+
 /** Turns a stream into an operation's whole answer, for operations that stream. */
 export const COLLECT: { [K in OperationName]?: (events: Iterable<StreamEvent<K>>) => Output<K> } = {
   generate: collect,
+  draw: collectPictures,
 };

@@ -5,7 +5,7 @@
 import type { JsonObject } from "./json.ts";
 
 /** The task of a hosted tool. */
-export type HostedWork = SearchWork | FetchWork | RemoteWork | ToolSearchWork;
+export type HostedWork = SearchWork | FetchWork | RemoteWork | ToolSearchWork | DrawWork;
 
 /** Searching the web. */
 export interface SearchWork {
@@ -37,6 +37,16 @@ export interface ToolSearchWork {
   /** Fields of the tool that only its own vendor understands. */
   unknown?: readonly string[];
   maxUses?: undefined;
+}
+
+/** Drawing pictures by another model, and changing pictures of the conversation. */
+export interface DrawWork {
+  kind: "image";
+  maxUses?: number;
+  /** Whether only new pictures are drawn, or only given ones are changed. Absent: as the model decides. */
+  action?: "generate" | "edit";
+  /** The settings of the pictures, as the images wire has them. */
+  settings: JsonObject;
 }
 
 /** Calling the tools of a Model Context Protocol server. */
@@ -99,6 +109,8 @@ export type HostedCall =
   | { kind: "web-search"; query: string }
   | { kind: "web-fetch"; url: string }
   | { kind: "find-in-page"; url: string; pattern: string }
+  /** Draws a picture, or changes the latest one of the conversation. */
+  | { kind: "image"; prompt: string; isEdit?: true }
   /** Lists a server's tools. Called by the gateway, never by the model. */
   | { kind: "mcp-list"; server: string }
   | { kind: "mcp"; server: string; name: string; input: string };
@@ -111,9 +123,21 @@ export type HostedResult =
   | { kind: "found"; tools: readonly string[] }
   | { kind: "tools"; tools: readonly RemoteTool[] }
   | { kind: "content"; content: readonly RemoteContent[]; isError?: true }
+  | ({ kind: "picture" } & HostedPicture)
   /** The result arrived, but the client has not kept it. */
   | { kind: "lost" }
   | { kind: "error"; code: HostedErrorCode; message?: string };
+
+/** A picture that was drawn. */
+export interface HostedPicture {
+  base64: string;
+  /** `image/png`. */
+  mediaType: string;
+  /** The prompt that the model was given, if the upstream changed it. */
+  revisedPrompt?: string;
+  /** How it was drawn, as the images wire has it: `size`, `quality`, `background` and `output_format`. */
+  facts: JsonObject;
+}
 
 /** The content of a remote tool's answer. */
 export type RemoteContent =

@@ -3,7 +3,7 @@ import type { Effort } from "./generate.ts";
 import type { Price } from "./price.ts";
 
 /** The tasks that a model can be for. Each operation that runs a model needs one of them (`TASK_OF`). */
-export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
+export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription", "image"] as const;
 export type Task = typeof TASKS[number];
 
 /** Whether a configured model name is a pattern, in which `*` matches any text. */
@@ -22,6 +22,8 @@ export const INPUT_OF: Readonly<Record<Task, readonly Modality[] | undefined>> =
   rerank: ["text"],
   speech: ["text"],
   transcription: ["audio"],
+  // Some change given pictures, too.
+  image: undefined,
 };
 
 /** Reads the filter of a model list request: `?task=embedding`. Throws `invalid_request` for an unknown task. */

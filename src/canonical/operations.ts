@@ -2,6 +2,7 @@ import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, T
 import type { CompleteEvent, CompleteRequest, CompleteResponse } from "./complete.ts";
 import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
 import type { DecideRequest, DecideResponse } from "./decide.ts";
+import type { DrawEvent, DrawRequest, DrawResponse } from "./draw.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { FilesAnswer, FilesRequest } from "./files.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
@@ -24,6 +25,7 @@ export interface Operations {
   rerank: { input: RerankRequest; output: RerankResponse; event: never };
   speak: { input: SpeechRequest; output: Speech; event: SpeechEvent };
   transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
+  draw: { input: DrawRequest; output: DrawResponse; event: DrawEvent };
   listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
   /** `gaps`: whether the client wants to know if the model fills gaps. */
   getModel: { input: { model: string; gaps?: true }; output: ModelInfo; event: never };
@@ -52,7 +54,8 @@ export type ModelOperation =
   | "embed"
   | "rerank"
   | "speak"
-  | "transcribe";
+  | "transcribe"
+  | "draw";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
@@ -68,6 +71,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   rerank: "rerank",
   speak: "speech",
   transcribe: "transcription",
+  draw: "image",
   listModels: undefined,
   getModel: undefined,
   getResponse: undefined,

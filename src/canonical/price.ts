@@ -11,4 +11,5 @@ export interface Price {
   request?: number;
   search?: number;
   audioMinute?: number;
+  image?: number;
 }

@@ -1,4 +1,5 @@
 import type { Transcript, TranscriptEvent } from "./audio.ts";
+import type { DrawEvent, DrawResponse } from "./draw.ts";
 import type { CompleteEvent, CompleteResponse } from "./complete.ts";
 import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./generate.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
@@ -70,6 +71,11 @@ function* replayCompletions({ choices, usage, extra }: CompleteResponse): Genera
   yield { type: "finish", usage, finish: choices[0]?.finish, ...(extra && { extra }) };
 }
 
+function* replayPictures({ pictures, ...rest }: DrawResponse): Generator<DrawEvent> {
+  for (const picture of pictures) yield { type: "picture", picture };
+  yield { type: "finish", ...rest };
+}
+
 function emptied(part: OutputPart): OutputPart {
   switch (part.type) {
     case "text": {
@@ -117,4 +123,5 @@ export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<St
   generate: replay,
   complete: replayCompletions,
   transcribe: replayTranscript,
+  draw: replayPictures,
 };

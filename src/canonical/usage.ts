@@ -6,6 +6,7 @@ export interface HostedUses {
   webSearch?: number;
   webFetch?: number;
   mcp?: number;
+  image?: number;
 }
 
 /** Token counts. The totals include their parts: `inputTokens` the cached tokens, `outputTokens` the reasoning. */
@@ -19,6 +20,8 @@ export interface Usage {
   compaction?: Usage;
   /** Calls of tools that the server ran. */
   hostedUses?: HostedUses;
+  /** The number of pictures in an answer that has pictures. */
+  pictures?: number;
   /** The cost that the upstream reported, in dollars as decimal text. */
   reportedCost?: string;
   /** Set if a total is the gateway's estimate, because the upstream did not report it. */
@@ -118,5 +121,5 @@ function addUses(one: HostedUses | undefined, other: HostedUses | undefined): { 
   if (!one || !other) return one || other ? { hostedUses: one ?? other } : {};
   const sum = (key: keyof HostedUses) =>
     one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
-  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp") } };
+  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp"), ...sum("image") } };
 }

@@ -102,6 +102,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       runner: createHosted(world),
       searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
       limits: config.hostedTools,
+      drawer: config.hostedTools.imageGeneration,
     },
     documents: createDocuments(world),
     stages: createStages(world),

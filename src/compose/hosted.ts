@@ -44,7 +44,7 @@ export function createHosted(world: World): HostedRunner {
 
 function isConfigured(
   work: HostedWork,
-  { config: { hostedTools: { webSearch, webFetch, mcp } }, env }: World,
+  { config: { hostedTools: { webSearch, webFetch, mcp, imageGeneration } }, env }: World,
 ): boolean {
   switch (work.kind) {
     case "tool-search":
@@ -53,6 +53,8 @@ function isConfigured(
       return webSearch !== undefined;
     case "web-fetch":
       return webFetch !== undefined && (webFetch.url ?? env(FETCHER_URL)) !== undefined;
+    case "image":
+      return imageGeneration !== undefined;
     case "mcp":
       return work.url === undefined ? Object.hasOwn(mcp.servers, work.server) : isAllowed(work.url, mcp.allow);
     default:

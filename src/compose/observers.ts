@@ -90,6 +90,7 @@ const OPERATION = {
   rerank: "rerank",
   speech: "speech",
   transcription: "transcription",
+  image: "image_generation",
 };
 
 function operationOf({ name, operation }: AnyProtocol): [string, string][] {

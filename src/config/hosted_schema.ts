@@ -81,12 +81,18 @@ const remoteSchema = object("Servers of the Model Context Protocol, whose tools 
   callMs: milliseconds(60_000, "How long one call may take, in milliseconds."),
 });
 
+const drawSchema = object("By which model pictures are drawn. The caller's key pays, and must be allowed to use it.", {
+  model: z.string().min(1).meta({ description: "A model for images.", examples: ["sandbox-image"] }),
+  lane: z.string().min(1).optional().meta({ description: "The lane of the model. By default that of the request." }),
+});
+
 export const hostedToolsSchema = object(
   "Tools that the gateway runs itself, if a request has them and the upstream does not run them.",
   {
     webSearch: searchSchema.optional(),
     webFetch: fetchSchema.optional(),
     mcp: remoteSchema.prefault({}),
+    imageGeneration: drawSchema.optional(),
     rounds: z.int().min(1).max(100).default(8).meta({
       description: "How many rounds of results a model may get before it has to answer without these tools.",
     }),

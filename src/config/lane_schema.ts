@@ -18,6 +18,7 @@ const priceSchema = object("What a model costs, in US dollars.", {
   request: dollars("Per request. If set, tokens without a price cost nothing."),
   search: dollars("Per search that the gateway runs for the model."),
   audioMinute: dollars("Per minute of transcribed audio, if the upstream reports its length."),
+  image: dollars("Per picture that a model draws. If set, tokens without a price cost nothing."),
 });
 
 const targetSchema = object("A model at an upstream.", {

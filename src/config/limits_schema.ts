@@ -101,6 +101,9 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
   messages: z.int().min(1).default(40_000).meta({ description: "Turns in a conversation." }),
   parts: z.int().min(1).default(40_000).meta({ description: "Content parts in a conversation." }),
   tools: z.int().min(1).default(4_096).meta({ description: "Tools in a request." }),
+  imagePixels: z.int().min(1).default(16_777_216).meta({
+    description: "Pixels of a picture that a model is to draw: by default 4,096 x 4,096.",
+  }),
   concurrentRequests: z.int().min(1).default(2_000).meta({
     description: "Concurrent requests that run a model, of all callers. Further ones get 503.",
   }),

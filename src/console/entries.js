@@ -11,8 +11,8 @@
  * `operation`: what it does, if it runs no model. `kind`: what it is, if it is no conversation alone.
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
- *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
- *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number } }} Usage
+ *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage, pictures?: number,
+ *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number, image?: number } }} Usage
  *
  * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, reasoning: number,
  *   dollars: number, priced: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,

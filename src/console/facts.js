@@ -7,11 +7,12 @@ import { kindIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
-/** @type {[kind: "webSearch" | "webFetch" | "mcp", one: string, many: string][]} */
+/** @type {[kind: "webSearch" | "webFetch" | "mcp" | "image", one: string, many: string][]} */
 const USES = [
   ["webSearch", "web search", "web searches"],
   ["webFetch", "page", "pages"],
   ["mcp", "MCP call", "MCP calls"],
+  ["image", "picture", "pictures"],
 ];
 
 /** @type {[name: string, textOf: (entry: Partial<Entry>) => string | number | undefined][]} */
@@ -40,6 +41,7 @@ const FACTS = [
   ["Tokens out", ({ usage }) => usage && withParts(usage.outputTokens, [[usage.reasoningTokens, "reasoning"]])],
   ["Tokens counted by", ({ usage }) => usage?.estimated ? "the gateway's estimate" : undefined],
   ["Tokens for the summary", ({ usage }) => usage?.compaction && tokensOf(usage.compaction)],
+  ["Pictures", ({ usage }) => usage?.pictures],
   ["Hosted tools", ({ usage }) => usage?.hostedUses && usesOf(usage.hostedUses)],
   ["Cost", ({ cost, costEstimated }) => cost && (costEstimated ? `$${cost}, estimated` : `$${cost}`)],
   ["Trace", ({ traceId }) => traceId],

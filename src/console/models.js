@@ -59,7 +59,8 @@ const targetsOf = ({ targets }) => targets.map(({ upstream, model }) => `${upstr
 const priceOf = ({ targets: [first] }) => first?.price ?? {};
 
 /** @param {Price} price */
-function inWords({ input, output, request, audioMinute }) {
+function inWords({ input, output, request, audioMinute, image }) {
+  if (image !== undefined) return `${inDollars(image)} a picture`;
   if (input !== undefined || output !== undefined) return `${inDollars(input)} / ${inDollars(output)}`;
   if (request !== undefined) return `${inDollars(request)} a request`;
   return audioMinute === undefined ? "–" : `${inDollars(audioMinute)} a minute`;

@@ -28,6 +28,7 @@ import type { Dependents } from "../util/abort.ts";
 import type { Clocks } from "../util/clocks.ts";
 import type { ConsoleParts } from "./console.ts";
 import type { DryRuns } from "./dry_run.ts";
+import type { Caller } from "../http/auth.ts";
 import type { Guards } from "./guards.ts";
 import type { Observers } from "./observers.ts";
 import type { Hide } from "./secrets.ts";
@@ -35,8 +36,11 @@ import type { Workers } from "./workers.ts";
 
 /** Everything that requests share. Created once, in `app.ts`. */
 export interface Gateway {
-  /** Answers a request as if it came from outside, with this gateway or a modified copy. */
-  answer(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response>;
+  /**
+   * Answers a request as if it came from outside, with this gateway or a modified copy. `known`: the caller, if already
+   * authenticated.
+   */
+  answer(request: Request, peer: Peer | undefined, gateway: Gateway, known?: Caller): Promise<Response>;
   /** The endpoints for operators, outside all lanes. */
   operatorEndpoints: OperatorEndpoints;
   registry: Registry;
@@ -96,6 +100,8 @@ export interface HostedTools {
   searchService?: string;
   /** How many rounds and calls one answer may take, and how long it may go on with them. */
   limits: { rounds: number; calls: number; deadlineMs: number };
+  /** The model that draws pictures. Absent if the gateway draws none. */
+  drawer?: { model: string; lane?: string };
 }
 
 /** The state of earlier requests in the store. */

@@ -6,7 +6,7 @@ import type { FormField } from "./context.ts";
  * credentials to a host that the configuration allows.
  */
 export type Call = ({ path: string; url?: undefined } | { url: string; path?: undefined }) & {
-  method?: "GET" | "POST" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "DELETE";
   headers?: Record<string, string>;
   /** Sent as JSON, unless it is bytes or a blob. A blob has its own media type. */
   body?: JsonValue | Uint8Array<ArrayBuffer> | Blob;

@@ -47,7 +47,7 @@ export interface Finder {
 export interface Found {
   /** The tasks that the model is for. Empty if the service does not report them. */
   tasks: readonly Task[];
-  /** The model's task in the service's terms, if it is none of ours: `text-to-image`. */
+  /** The model's task in the service's terms, if it is none of ours: `text-to-video`. */
   otherTask?: string;
   /** Tasks of ours that the model may support nevertheless. */
   possibleTasks?: readonly Task[];

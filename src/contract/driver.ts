@@ -37,8 +37,11 @@ export interface Target extends Quirks {
 }
 
 interface Loadable {
-  /** Loads the functions of the operation, if that waits for the first request. It completes before any of them is called. */
-  load?(): Promise<void> | undefined;
+  /**
+   * Loads the functions of the operation, if that waits for the first request, or the first one that needs them. It
+   * completes before any of them is called. `input`: the request, for an answer without a call.
+   */
+  load?(input?: unknown): Promise<void> | undefined;
 }
 
 /** How one operation is requested from an upstream. It describes calls and makes none. */

@@ -155,6 +155,8 @@ export const quirksSchema = z.object(quirkFields).partial();
 export interface Quirks extends Readonly<z.output<typeof quirksSchema>> {
   /** The model's own name for each speech format that it supports. If absent, it supports all formats of the wire. */
   speechFormats?: Readonly<Partial<Record<SpeechFormat, string>>>;
+  /** Whether a model for images only draws new ones, or only changes given ones. Absent if that is not known. */
+  draws?: "new" | "changed";
   /** Whether it refuses requests for speech that name no voice. */
   needsVoice?: boolean;
 }

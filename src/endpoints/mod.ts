@@ -16,6 +16,7 @@ export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   rerank: infer,
   speak: infer,
   transcribe: infer,
+  draw: infer,
   listModels,
   getModel,
   getResponse,

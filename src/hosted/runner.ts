@@ -128,6 +128,9 @@ class Runner implements Omit<HostedRunner, "runs"> {
         );
       case "tool-search":
         return await (await import("./tool_search.ts")).searchTools(call, facts.tools ?? [], facts.signal);
+      // Another model draws it: `src/inference/draw_tool.ts`.
+      case "image":
+        return { kind: "error", code: "unavailable" };
       default:
         return call satisfies never;
     }
@@ -140,7 +143,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
   }
 
   async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
-    if (work.kind === "mcp" || work.kind === "tool-search" || !this.#options.openPage) {
+    if (work.kind !== "web-search" && work.kind !== "web-fetch" || !this.#options.openPage) {
       return { kind: "error", code: "unavailable" };
     }
     const limits = work.kind === "web-fetch" ? work : {};

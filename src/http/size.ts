@@ -1,4 +1,5 @@
 /** Limits on the size of what clients send. */
+import type { DrawRequest } from "../canonical/draw.ts";
 import type { GenerateRequest } from "../canonical/generate.ts";
 import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
 import { GatewayError } from "../errors.ts";
@@ -19,8 +20,10 @@ export function tooLarge(what: string, limitBytes: number): GatewayError {
   return new GatewayError("request_too_large", `The ${what} is larger than the limit of ${limit}`);
 }
 
-/** Limits on the size of one conversation. */
+/** Limits on the size of one request. */
 export interface SizeLimits {
+  /** Pixels of a picture that is to be drawn. */
+  imagePixels: number;
   /** Turns. */
   messages: number;
   /** Pieces of content, including those inside tool results. */
@@ -58,4 +61,11 @@ export function checkSize({ messages, tools = [] }: GenerateRequest, limits: Siz
     );
   };
   return Promise.resolve(excess).then(refuseArguments);
+}
+
+/** Refuses pictures that are larger than the gateway lets anybody draw. Throws `invalid_request`. */
+export function checkPicture({ size }: DrawRequest, { imagePixels }: Pick<SizeLimits, "imagePixels">): void {
+  if (!size || size.width * size.height <= imagePixels) return;
+  const message = `A picture of ${size.width}x${size.height} has more pixels than the limit of ${imagePixels}`;
+  throw new GatewayError("invalid_request", message, { param: "size" });
 }

@@ -7,7 +7,7 @@ import type { Stage } from "./inference.ts";
  */
 export const ADMISSION: Stage = {
   name: "admission",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   admit({ operation, context, estimate }) {
     const { gateway: { guards }, caller, requestLog } = context;
     requestLog.atEnd(guards.loadShedder.acquire(guards.limits, operation === "complete"));

@@ -37,7 +37,7 @@ function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: 
 /** Opens a bill for each answer that is asked for, before its target is called. */
 export const BILLING: Stage = {
   name: "billing",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   around(inference, ask) {
     const { attempt, target, context } = inference;
     const { requestLog } = context;
@@ -84,6 +84,8 @@ function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Re
       const { usage, text } = output as Output<"transcribe">;
       return { ...transcriptReport(usage), weigh: () => estimateTextTokens(text) };
     }
+    case "draw":
+      return { usage: { outputTokens: 0, ...(output as Output<"draw">).usage } };
     case "embed":
     case "rerank":
       return { usage: { ...(output as Output<"embed" | "rerank">).usage, outputTokens: 0 } };
@@ -96,7 +98,9 @@ function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Re
 function reportAtEnd(event: StreamEvent<ModelOperation>): Report {
   if (event.type !== "finish") return {};
   if ("transcript" in event) return transcriptReport(event.transcript.usage);
-  return { usage: event.usage };
+  // An upstream that counts no tokens of pictures counts none of the prompt either.
+  const { usage } = event;
+  return { usage: usage && "pictures" in usage ? { outputTokens: 0, ...usage } : usage };
 }
 
 function transcriptReport(usage: Output<"transcribe">["usage"]): Report {

@@ -22,7 +22,7 @@ import type { Ask, Inference, Stage } from "./inference.ts";
  */
 export const FAILOVER: Stage = {
   name: "failover",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   around(inference, ask) {
     const { operation, input, plan, context } = inference;
     const { conversation, hedgeAfterMs } = plan;

@@ -120,7 +120,8 @@ async function load(
   return contents;
 }
 
-async function bytesOf(files: Files, owner: string, id: string): Promise<Uint8Array> {
+/** All bytes of a stored file. */
+export async function bytesOf(files: Files, owner: string, id: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   const { content } = await files.read(owner, id);
   for await (const piece of content) pieces.push(piece);

@@ -259,6 +259,9 @@ function runRounds(
       const isInside = call.kind === "tool-search";
       if (!isInside && account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
+      if (call.kind === "image" && work.kind === "image") {
+        return await (await import("./draw_tool.ts")).drawFor(call, work, asked, context, own);
+      }
       const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools };
       const run = () => runTraced(call, work, facts, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());

@@ -51,7 +51,7 @@ const ANSWER: Words = {
 /** Hides the secrets of the gateway and of the caller in answers. */
 export const SECRETS: Stage = {
   name: "secrets",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   needs: FACT.secrets,
   answer: ({ context: { hide } }) => ({ change: (value) => hideIn(value, ANSWER, hide) as typeof value }),
 };

@@ -38,7 +38,7 @@ function filesTaken({ operation, input, plan, note }: Inference<"generate" | "co
 /** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
 export const ESTIMATE: Stage = {
   name: "estimate of tokens",
-  operations: ["generate", "complete", "decide", "countTokens", "embed", "rerank", "speak"],
+  operations: ["generate", "complete", "decide", "countTokens", "embed", "rerank", "speak", "draw"],
   request(inference) {
     const { operation, input, failed, context } = inference;
     if (operation === "relay" || failed) return inference;
@@ -53,7 +53,8 @@ function estimateOf(input: Input<ModelOperation>): number {
   if ("prompts" in input) return estimateInputsTokens([...input.prompts, ...around(input)]);
   if ("questions" in input) return estimateTextTokens(JSON.stringify([input.turns, input.questions]));
   if ("input" in input) return estimateInputsTokens(input.input);
-  return "text" in input ? estimateTextTokens(input.text) : 0;
+  if ("text" in input) return estimateTextTokens(input.text);
+  return "prompt" in input && !("file" in input) ? estimateTextTokens(input.prompt) : 0;
 }
 
 /** The texts around the gap that a completion fills. */

@@ -2,6 +2,7 @@
 import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { CompleteEvent } from "../canonical/complete.ts";
+import type { DrawEvent } from "../canonical/draw.ts";
 import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
 import type { ModelOperation, Output } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
@@ -37,6 +38,7 @@ export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
   rerank: serveVectors,
   speak: serveSpeech,
   transcribe: serveTranscript,
+  draw: servePictures,
 };
 
 async function serveConversation(
@@ -214,5 +216,23 @@ async function serveTranscript(
   const emitted = estimateTextTokens(output.text);
   if (output.usage && "inputTokens" in output.usage) requestLog.settle(output.usage, () => emitted);
   else requestLog.emittedTokens = emitted;
+  return protocol.serialize(output, exchange);
+}
+
+/** Few upstreams count the tokens of pictures. Those of the prompt are known. */
+async function servePictures(
+  { protocol, exchange, context, estimate }: Inference<"draw">,
+  answer: Answer<"draw">,
+  passes: readonly AnswerPass<"draw">[],
+): Promise<Response> {
+  const change = changeBy(passes);
+  const counted = <T extends object>(one: T): T =>
+    "usage" in one ? { ...one, usage: countedUsage(one.usage as ReportedUsage, estimate, 0) } : one;
+  if (exchange.input.stream) {
+    const passage = { change: <T extends DrawEvent>(event: T) => counted(change ? change(event) : event) };
+    return respondWithStream(protocol, exchange, answer, context, passage);
+  }
+  const output = counted(await changed(await answer.whole(), passes));
+  context.requestLog.settle(output.usage, () => 0);
   return protocol.serialize(output, exchange);
 }

@@ -21,7 +21,7 @@ import { beginStep, type Step } from "./steps.ts";
  */
 export const PLUGIN_STAGES: Stage = {
   name: "stages of plugins",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   needs: FACT.staged,
   around(inference, ask) {
     const { operation, attempt, target, context: { requestLog } } = inference;

@@ -14,6 +14,8 @@ const LEAST_ANSWER = 256;
 const DECISION = 16;
 /** The tokens reserved for a transcript, whose length cannot be limited. */
 const TRANSCRIPT = 8_192;
+/** The most tokens of a picture, for models that are charged by tokens. */
+const PICTURE = 8_192;
 /** The fewest and the most bytes of a second of sound in common formats, and the most tokens of a second. */
 const SOUND_BYTES = 2_000;
 const MOST_SOUND_BYTES = 400_000;
@@ -53,6 +55,14 @@ export function reservingFor<K extends ModelOperation>(
       return price.audioMinute === undefined
         ? exactly(cost(seconds * SOUND_TOKENS, TRANSCRIPT), "its sound and its transcript")
         : exactly(costOfSound(seconds, price)?.pico, `${Math.ceil(seconds)} seconds of sound`);
+    }
+    case "draw": {
+      const { count: pictures } = input as Input<"draw">;
+      const total = priceOf(
+        { inputTokens: most(inputTokens), outputTokens: most(pictures * PICTURE), pictures },
+        price,
+      );
+      return exactly(total, `${Math.ceil(inputTokens)} tokens of input and ${pictures} pictures`);
     }
     default:
       return exactly(cost(inputTokens, 0), `${Math.ceil(inputTokens)} tokens of input`);

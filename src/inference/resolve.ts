@@ -74,7 +74,7 @@ export function notServed(
 /** Finds the targets of the model. */
 export const MODEL: Stage = {
   name: "model",
-  operations: ["generate", "complete", "decide", "countTokens", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "complete", "decide", "countTokens", "embed", "rerank", "speak", "transcribe", "draw"],
   request(inference) {
     const { operation, input: { model }, lane, context } = inference;
     return resolve(operation, model, lane, context).then((plan) => withPlan(inference, plan));

@@ -6,7 +6,7 @@
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { isStrict } from "../context/request_context.ts";
-import { checkSize } from "../http/size.ts";
+import { checkPicture, checkSize } from "../http/size.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls } from "../transforms/repair_calls.ts";
@@ -40,13 +40,26 @@ import { STRUCTURED_OUTPUT } from "./structured_output.ts";
 import { TARGET_STAGES } from "./target_stages.ts";
 import { TRACING } from "./tracing.ts";
 
-/** Refuses a conversation that is too large for any model. */
-const SIZE: Stage<"generate"> = {
+/** Refuses a conversation that is too large for any model, and pictures that are larger than anybody may draw. */
+const SIZE: Stage<"generate" | "draw"> = {
   name: "size",
-  operations: ["generate"],
+  operations: ["generate", "draw"],
   request(inference) {
-    const checked = checkSize(inference.input, inference.context.gateway.guards.limits);
+    const { input, context: { gateway: { guards: { limits } } } } = inference;
+    const checked = "messages" in input ? checkSize(input, limits) : checkPicture(input, limits);
     return checked ? checked.then(() => inference) : inference;
+  },
+};
+
+/** Puts the contents of uploaded pictures in place of their ids. */
+const GIVEN_PICTURES: Stage<"draw"> = {
+  name: "uploaded pictures",
+  operations: ["draw"],
+  async request(inference) {
+    const { images = [], mask } = inference.input;
+    if (![...images, mask].some((one) => one?.type === "id")) return inference;
+    const { withGivenPictures } = await import("./given_pictures.ts");
+    return { ...inference, input: await withGivenPictures(inference) };
   },
 };
 
@@ -111,6 +124,7 @@ export const STAGES: readonly Stage[] = [
   // The choice of a model, and changes for any of its targets
   MODEL,
   GIVEN_FILES,
+  GIVEN_PICTURES,
   AFFINITY,
   SPEECH_FORMAT,
   EDITING,
@@ -144,6 +158,7 @@ const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {
   rerank: stagesOf("rerank"),
   speak: stagesOf("speak"),
   transcribe: stagesOf("transcribe"),
+  draw: stagesOf("draw"),
 };
 
 function stagesOf(operation: ModelOperation): Stage[] {

@@ -18,7 +18,7 @@ import { CHARACTERS_PER_TOKEN, learn } from "./counting.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 
 /** The operations whose answers can be streamed. */
-export type Streamed = "generate" | "relay" | "complete" | "speak" | "transcribe";
+export type Streamed = "generate" | "relay" | "complete" | "speak" | "transcribe" | "draw";
 
 /**
  * How long the head of a streamed completion waits, in milliseconds. Editors drop most of what they ask, and over HTTP/1.1 Deno

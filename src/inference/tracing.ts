@@ -67,7 +67,7 @@ export async function runTraced(
 /** Has the span of an attempt see its answer and end with it. */
 export const TRACING: Stage = {
   name: "tracing",
-  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "decide", "embed", "rerank", "speak", "transcribe", "draw"],
   needs: FACT.traced,
   around(inference, ask) {
     const { target, attempt, context: { requestLog } } = inference;

@@ -30,12 +30,17 @@ export function costOf(
   listed?: ListedPrice,
 ): Cost | undefined {
   const pico = price && priceOf(usage, price);
-  if (pico !== undefined) return inBounds(pico, usage);
+  if (price && pico !== undefined) return inBounds(pico, price.image === undefined || countsTokens(price) ? usage : {});
   const reported = usage.reportedCost === undefined ? undefined : picoDollars(usage.reportedCost);
   if (reported) return inBounds(reported, {});
   const listing = listed?.(usage.inputTokens);
   const byList = listing && priceOf(usage, listing);
   return byList === undefined ? undefined : inBounds(byList, usage);
+}
+
+/** Whether estimated tokens make the cost an estimate. A price of pictures alone does not depend on them. */
+function countsTokens({ input, output }: Price): boolean {
+  return input !== undefined || output !== undefined;
 }
 
 function inBounds(pico: bigint, { estimated }: Pick<Usage, "estimated">): Cost | undefined {
@@ -64,11 +69,12 @@ export function addCosts(answers: readonly { usage?: Usage; cost?: Cost }[]): Co
 
 /** The cost in pico-dollars. Absent if a part of the usage has no price. */
 export function priceOf(usage: Usage, price: Price): bigint | undefined {
-  let sum = amount(price.request) + amount(price.search) * BigInt(usage.hostedUses?.webSearch ?? 0);
+  let sum = amount(price.request) + amount(price.search) * BigInt(usage.hostedUses?.webSearch ?? 0) +
+    amount(price.image) * BigInt(usage.pictures ?? 0);
   for (const [tokens, perMillion] of partsOf(usage, price)) {
     if (tokens === 0) continue;
-    // With a price per request, tokens without a price are free.
-    const isFree = perMillion === undefined && price.request !== undefined;
+    // With a price per request or picture, tokens without a price are free.
+    const isFree = perMillion === undefined && (price.request ?? price.image) !== undefined;
     if (!Number.isSafeInteger(tokens) || (perMillion === undefined && !isFree)) return undefined;
     sum += BigInt(tokens) * amount(perMillion) / 1_000_000n;
   }

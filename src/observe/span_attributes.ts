@@ -44,6 +44,7 @@ export const OPERATION_NAME: Readonly<Record<ModelOperation, string>> = {
   rerank: "rerank",
   speak: "speech",
   transcribe: "transcription",
+  draw: "image_generation",
 };
 
 export function usageAttributes(usage: ReportedUsage, integer: Integer): Attributes {

@@ -5,6 +5,7 @@
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
 import type {
   Domains,
+  DrawWork,
   HostedCall,
   HostedWork,
   RemoteTool,
@@ -58,6 +59,7 @@ type Described = Pick<HostedFunction, "tool" | "does" | "remote">;
 
 function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
   if (work.kind === "tool-search") return [toolSearch(work)];
+  if (work.kind === "image") return [drawing(work)];
   const where = inWords(work.domains);
   if (work.kind === "web-fetch") {
     return [
@@ -89,6 +91,19 @@ function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
       pattern: "The text to find",
     }),
   ];
+}
+
+/** A model may not say which of the two it wants where the request says it. */
+function drawing({ action }: DrawWork): Described {
+  const draws = "Draws a picture, which the user sees.";
+  const changes = "Changes the latest picture of the conversation. The user sees the result.";
+  const both = `${draws} With edit, it changes the latest picture of the conversation.`;
+  const words = action === "generate" ? draws : action === "edit" ? changes : both;
+  const made = described("image", "image_generation", words, { prompt: "What the picture shows, in detail" });
+  if (action !== undefined) return made;
+  const { properties, ...rest } = made.tool.parameters as { properties: JsonObject };
+  const edit = { type: "boolean", description: "Whether to change the latest picture" };
+  return { ...made, tool: { ...made.tool, parameters: { ...rest, properties: { ...properties, edit } } } };
 }
 
 function described(
@@ -196,6 +211,8 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
   switch (does) {
     case "tool-search":
       return readSearch(work, fields);
+    case "image":
+      return drawingIn(work, fields);
     case "web-search":
       return query === undefined ? undefined : { kind: does, query };
     case "web-fetch":
@@ -215,6 +232,13 @@ function readSearch(work: HostedWork, fields: JsonObject): ToolSearchCall {
   return { kind: "tool-search", method, query, ...(typeof limit === "number" && { limit: Math.floor(limit) }) };
 }
 
+function drawingIn(work: HostedWork, fields: JsonObject): HostedCall | undefined {
+  const prompt = trimmedText(fields, "prompt");
+  if (prompt === undefined || work.kind !== "image") return undefined;
+  const isEdit = work.action === undefined ? fields.edit === true : work.action === "edit";
+  return { kind: "image", prompt, ...(isEdit && { isEdit }) };
+}
+
 function trimmedText(fields: JsonObject, key: string): string | undefined {
   const value = fields[key];
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
@@ -225,6 +249,8 @@ export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
   switch (does) {
     case "tool-search":
       return readSearch(work, {});
+    case "image":
+      return { kind: does, prompt: "" };
     case "web-search":
       return { kind: does, query: "" };
     case "web-fetch":

@@ -168,6 +168,8 @@ function inputOf(call: HostedCall): string {
       return JSON.stringify({ url: call.url });
     case "find-in-page":
       return JSON.stringify({ url: call.url, pattern: call.pattern });
+    case "image":
+      return JSON.stringify({ prompt: call.prompt, ...(call.isEdit && { edit: true }) });
     case "mcp":
       return call.input;
     case "mcp-list":
@@ -216,6 +218,8 @@ export function shownTo(result: HostedResult): InputPart[] {
       return [{ type: "text", text: foundInWords(result.tools) }];
     case "tools":
       return [{ type: "text", text: result.tools.map(({ name }) => name).join(", ") }];
+    case "picture":
+      return [{ type: "text", text: "The picture is drawn, and the user sees it." }];
     case "lost":
       return [{ type: "text", text: "What came of it is not kept. Call again if it is needed." }];
     case "error":

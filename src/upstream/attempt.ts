@@ -118,7 +118,7 @@ export function local<K extends ModelOperation>(
   way: LocalOperation<K>,
   attempt: Attempt<K>,
 ): Output<K> | Promise<Output<K>> {
-  const loading = way.load?.();
+  const loading = way.load?.(attempt.input);
   if (loading) return loading.then(() => local(way, attempt));
   const answer = (input: Input<K>) => {
     const output = way.local(input, attempt.target, attempt.context);

@@ -1,5 +1,6 @@
 """What programs do with a vendor's SDK, against a gateway: `python_sdks.py <sdk> <address> <key>`. Prints a JSON line for each."""
 
+import base64
 import json
 import sys
 import traceback
@@ -68,6 +69,10 @@ def openai_sdk(address: str, key: str):
             model="sandbox-speech", input="Good morning", voice="alloy", response_format="wav")
         heard = client.audio.transcriptions.create(model="sandbox-transcription", file=("a.wav", speech.content))
         assert heard.text
+        drawn = client.images.generate(model="sandbox-image", prompt="A fox", size="64x64")
+        picture = base64.b64decode(drawn.data[0].b64_json)
+        changed = client.images.edit(model="sandbox-image", prompt="A red fox", image=("a.png", picture))
+        assert changed.data[0].b64_json != drawn.data[0].b64_json and changed.size == "64x64"
 
     def errors():
         raises(openai.NotFoundError, lambda: client.chat.completions.create(model="nothing", messages=hello))

@@ -59,6 +59,7 @@ const CONFIG = {
             "sandbox-embedding": "embedding",
             "sandbox-speech": "speech",
             "sandbox-transcription": "transcription",
+            "sandbox-image": "image",
           } as const,
         ).map(([name, task]) => [name, { task, targets: [{ upstream: "sandbox", model: name }] }]),
       ),

@@ -108,7 +108,7 @@ for (
     [
       "no task",
       { ...small, lanes: { oss: { models: { m: { targets: [{ upstream: "sandbox", model: "m" }] } } } } },
-      'lanes.oss.models.m.task: Missing: expected one of "chat", "embedding", "rerank", "speech", "transcription"',
+      'lanes.oss.models.m.task: Missing: expected one of "chat", "embedding", "rerank", "speech", "transcription", "image"',
     ],
     ["another base", { ...small, extends: "other" }, 'extends: Expected "default"'],
   ] as const
@@ -154,9 +154,9 @@ Deno.test("loadConfig: the default needs no key and has the embedded upstream in
   assertEquals({ listen, keys }, { listen: { hostname: "127.0.0.1", port: 8000 }, keys: [] });
   assertEquals(lanes.oss?.models.sandbox?.targets, [{ upstream: "sandbox", model: "sandbox" }]);
   assertEquals(lanes.hf?.models["laneway/sandbox"]?.targets, [{ upstream: "sandbox", model: "sandbox" }]);
-  const hub = { embedding: "hub", rerank: "hub", speech: "hub", transcription: "hub" };
+  const hub = { embedding: "hub", rerank: "hub", speech: "hub", transcription: "hub", image: "hub" };
   assertEquals([lanes.hf?.upstreams, lanes.hf?.catalog], [{ chat: "router", ...hub }, ["router", "hub"]]);
-  for (const task of ["embedding", "rerank", "speech", "transcription"]) {
+  for (const task of ["embedding", "rerank", "speech", "transcription", "image"]) {
     assertEquals(lanes.oss?.models[`sandbox-${task}`]?.task, task);
     assertEquals(lanes.hf?.models[`laneway/sandbox-${task}`]?.task, task);
   }
@@ -230,7 +230,7 @@ Deno.test("loadConfig: extends the default key by key", () => {
 
 Deno.test("loadConfig: what is removed from the default and still used is reported", () => {
   const problems = problemsOf(() => load({ extends: "default", upstreams: { sandbox: null } }));
-  assertEquals(problems.length, 11);
+  assertEquals(problems.length, 13);
   assertEquals(
     problems[0],
     'lanes.oss.models.sandbox.targets[0].upstream: Cannot find upstream "sandbox"; known: "router", "hub"',

@@ -49,6 +49,7 @@ Deno.test("schema: what is left out gets its default", () => {
       messages: 40_000,
       parts: 40_000,
       tools: 4_096,
+      imagePixels: 16_777_216,
       concurrentRequests: 2_000,
       answerBytes: 48 * 1024 * 1024,
       answerText: 8_388_608,

@@ -5,7 +5,12 @@ import { ConfigError } from "../../src/config/load.ts";
 
 export const drivers: Record<string, DriverFacts> = {
   chat: { tasks: ["chat", "embedding"], needsBaseUrl: true, counters: ["tokenize"], reads: ["textForms"] },
-  hub: { tasks: ["embedding", "rerank", "speech", "transcription"], needsBaseUrl: true, counters: [], reads: [] },
+  hub: {
+    tasks: ["embedding", "rerank", "speech", "transcription", "image"],
+    needsBaseUrl: true,
+    counters: [],
+    reads: [],
+  },
   sandbox: { tasks: TASKS, needsBaseUrl: false, counters: [], reads: [] },
 };
 

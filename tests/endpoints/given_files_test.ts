@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import { randomId } from "../../src/util/digest.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, NOW, type TestAppOptions } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import { png } from "../support/fake_hub.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 
 const KEYS = [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "guest", secret: { env: "GUEST_KEY" } }];
@@ -186,4 +187,30 @@ Deno.test("given files: a key without files may not name one, and a relayed conv
   const id = await upload(PNG, "a.png");
   const { status, body } = await ask("chat/completions", { ...chat(user(fileOf(id))), n: 2 });
   assertEquals([status, body.error.param], [400, "n"]);
+});
+
+Deno.test("given files: pictures that are to be changed go up as what they are, and only the caller's own", async () => {
+  const at = [{ upstream: "fake", model: "org/painter" }];
+  const received: string[] = [];
+  const { upload, ask } = newRig({
+    lanes: { oss: { models: { painter: { task: "image", targets: at } } } },
+  }, {
+    async fetch(input, init) {
+      const form = await new Request(input, init).formData();
+      for (const file of form.values()) if (file instanceof File) received.push((await file.bytes()).toBase64());
+      return Response.json({ data: [{ b64_json: png("drawn").toBase64() }] });
+    },
+  });
+  const picture = png("given");
+  const id = await upload(picture, "a.png");
+  const edit = { model: "painter", prompt: "Brighter", images: [{ file_id: id }], mask: { file_id: id } };
+  assertEquals((await ask("images/edits", edit)).status, 200);
+  assertEquals(received, [picture.toBase64(), picture.toBase64()]);
+  const guest = { authorization: `Bearer ${ENV.GUEST_KEY}` };
+  const foreign = await ask("images/edits", edit, guest);
+  assertEquals([foreign.status, foreign.body.error.param], [400, "images[0]"]);
+  const text = await upload(PDF, "a.pdf");
+  const wrong = await ask("images/edits", { ...edit, images: [{ file_id: id }, { file_id: text }] });
+  assertEquals([wrong.status, wrong.body.error.param], [400, "images[1]"]);
+  assertEquals(received.length, 2);
 });

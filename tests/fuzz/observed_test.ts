@@ -15,6 +15,7 @@ const PATHS = [
   "rerank",
   "decisions",
   "audio/speech",
+  "images/generations",
   "messages/count_tokens",
 ];
 const FIELDS = [

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { audioDriver, audioProtocols } from "../../plugins/audio/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "../../plugins/embeddings/mod.ts";
 import { hubCatalog, hubDrivers, routerCatalog } from "../../plugins/hub/mod.ts";
+import { imagesDriver, imagesProtocols } from "../../plugins/images/mod.ts";
 import { rerankDriver, rerankProtocols } from "../../plugins/rerank/mod.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { Reply } from "../../src/contract/call.ts";
@@ -19,6 +20,7 @@ import { fromResponse } from "../../src/platform/fetch_transport.ts";
 import { readReply } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
+import { png } from "../support/fake_hub.ts";
 import { loadFixtures } from "../support/fixtures.ts";
 import { fuzz, hostileJson, hostileStream, oddValue } from "../support/fuzz.ts";
 import { readEvents, writeFrames } from "../../src/programs/testing/stages.ts";
@@ -36,11 +38,12 @@ async function orFailure<T>(run: () => T | Promise<T>): Promise<T | undefined> {
 }
 
 interface Tried {
-  operation: "embed" | "rerank" | "speak" | "transcribe";
+  operation: "embed" | "rerank" | "speak" | "transcribe" | "draw";
   protocol: AnyProtocol;
   body: unknown;
 }
 
+const PICTURE = png("a", 2, 2).toBase64();
 const SOUND = Uint8Array.from("RIFF\x24\0\0\0WAVEfmt aaaaaaaa", (char) => char.charCodeAt(0));
 const FILE = { name: "file", file: { bytes: SOUND, name: "a.wav", mediaType: "audio/wav" } };
 const form = (fields: Record<string, string>) => [
@@ -61,6 +64,17 @@ const TRIED: Tried[] = [
   { operation: "rerank", protocol: rerankProtocols[0]!, body: { model: "m", query: "q", documents: ["a", "b"] } },
   { operation: "rerank", protocol: rerankProtocols[1]!, body: { model: "m", query: "q", documents: ["a", "b"] } },
   { operation: "speak", protocol: named(audioProtocols, "speech"), body: { model: "m", input: "a", voice: "b" } },
+  { operation: "draw", protocol: named(imagesProtocols, "images"), body: { model: "m", prompt: "a", n: 2 } },
+  {
+    operation: "draw",
+    protocol: named(imagesProtocols, "images"),
+    body: { model: "m", prompt: "a", stream: true, partial_images: 3, response_format: "url" },
+  },
+  {
+    operation: "draw",
+    protocol: named(imagesProtocols, "image-edits"),
+    body: { model: "m", prompt: "a", images: [{ image_url: `data:image/png;base64,${PICTURE}` }] },
+  },
   { ...transcription, body: form({}) },
   { ...transcription, body: form({ response_format: "srt" }) },
   { ...transcription, body: form({ response_format: "vtt" }) },
@@ -97,6 +111,21 @@ const ANSWERS: JsonValue[] = [
   { id: "p1", status: "succeeded", output: "https://replicate.delivery/a.wav", error: null },
   { id: "p1", status: "processing", output: null, urls: { get: "https://api/p1" } },
   { id: "p1", status: "failed", error: "out of memory" },
+  {
+    created: 1,
+    data: [{ b64_json: PICTURE, revised_prompt: "b" }, { url: "https://a.test/b.png" }],
+    size: "1x1",
+    usage,
+  },
+  { type: "image_generation.partial_image", b64_json: PICTURE, partial_image_index: 0 },
+  { type: "image_generation.completed", b64_json: PICTURE, usage },
+  { images: [{ url: "https://v3.fal.media/a.png" }] },
+  { request_id: "r", status: "IN_QUEUE", response_url: "https://queue.fal.run/a/b/requests/r" },
+  { request_id: "r", status: "COMPLETED", response_url: "https://queue.fal.run/a/b/requests/r" },
+  { data: { urls: { get: "https://api.wavespeed.ai/api/v3/predictions/r/result" }, status: "created", outputs: [] } },
+  { data: { status: "completed", outputs: [`data:image/png;base64,${PICTURE}`] } },
+  { id: "t", task_status: "PROCESSING" },
+  { task_status: "SUCCESS", image_result: [{ url: "https://a.test/b.png" }] },
   { audio: { url: "https://v3.fal.media/a.mp3", content_type: "audio/mpeg" } },
   { audio: "data:audio/wav;base64,UklGRiQAAABXQVZF" },
   { error: { message: "It failed", type: "server_error", code: 500, param: "input" } },
@@ -111,6 +140,7 @@ const replies = fc.record({
     { "content-type": "application/json" },
     { "content-type": "text/plain" },
     { "content-type": "audio/wav" },
+    { "content-type": "image/png" },
     { "content-type": "text/event-stream" },
     {
       "content-type": "application/json",
@@ -123,7 +153,7 @@ const replies = fc.record({
   body: hostileJson(fc.constantFrom(...ANSWERS)),
 });
 
-const DRIVERS: readonly Driver[] = [embeddingsDriver, rerankDriver, audioDriver, ...hubDrivers];
+const DRIVERS: readonly Driver[] = [embeddingsDriver, rerankDriver, audioDriver, imagesDriver, ...hubDrivers];
 const WAYS = DRIVERS.flatMap((driver) =>
   TRIED.filter(({ operation }) => driver.operations[operation]).map((tried) => ({ driver, tried }))
 );
@@ -141,8 +171,10 @@ for (const driver of DRIVERS) {
     await orFailure(async () => {
       const protocol = tried.protocol as Extract<AnyProtocol, { operation: "embed" }>;
       const wire = newWireRequest(tried.body);
+      await protocol.load?.();
       const input = protocol.parse(wire, context);
       const way = driver.operations[tried.operation] as UpstreamOperation<"embed">;
+      await way.load?.();
       way.request(input, TARGET, context);
       await orFailure(() => way.cancel?.(reply));
       await orFailure(() => way.next?.(reply, input, 0));

@@ -30,6 +30,7 @@ const SANDBOX_TASKS = {
   rerank: "rerank",
   speech: "speech",
   transcription: "transcription",
+  image: "image",
 } as const;
 
 /** The gateway of `CONFIG` with models of all tasks and one key. */
@@ -81,6 +82,7 @@ const REQUESTS: Record<string, { path: string; body: object | FormData; headers?
     body: { model: "speech", input: "Hello", voice: "alloy", response_format: "wav" },
   },
   transcription: { path: "/oss/v1/audio/transcriptions", body: form() },
+  images: { path: "/oss/v1/images/generations", body: { model: "image", prompt: "Hello", size: "8x8" } },
 };
 
 function form(): FormData {

@@ -1,6 +1,7 @@
 /** Redaction of everything that models are asked for besides a turn, and of turns that are stored or asked again. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { png } from "../support/fake_hub.ts";
 import {
   type Answering,
   assertClean,
@@ -75,6 +76,7 @@ const OTHERS = {
     vectors: { driver: "embeddings", baseUrl },
     ranks: { driver: "rerank", baseUrl },
     audio: { driver: "audio", baseUrl },
+    pictures: { driver: "images", baseUrl },
   },
   lanes: {
     oss: {
@@ -82,13 +84,14 @@ const OTHERS = {
         vectors: { task: "embedding", targets: at("vectors") },
         ranks: { task: "rerank", targets: at("ranks") },
         voice: { task: "speech", targets: at("audio") },
+        brush: { task: "image", targets: at("pictures") },
         ear: { task: "transcription", targets: at("audio") },
       },
     },
   },
 };
 
-Deno.test("redaction: vectors, rankings and speech are made of placeholders, which a note says", async () => {
+Deno.test("redaction: vectors, rankings, speech and pictures are made of placeholders, which a note says", async () => {
   const answers: Answering = ({ path }) => {
     if (path.endsWith("embeddings")) {
       const data = [0, 1].map((index) => ({ object: "embedding", index, embedding: [0.5] }));
@@ -97,6 +100,7 @@ Deno.test("redaction: vectors, rankings and speech are made of placeholders, whi
     if (path.endsWith("rerank")) {
       return Response.json({ results: [0, 1].map((index) => ({ index, relevance_score: 0.5 })) });
     }
+    if (path.endsWith("generations")) return Response.json({ data: [{ b64_json: png("a").toBase64() }] });
     return new Response(new Uint8Array(600), { headers: { "content-type": "audio/mpeg" } });
   };
   const { app, received } = newRedactionRig({ answers, config: OTHERS });
@@ -104,6 +108,7 @@ Deno.test("redaction: vectors, rankings and speech are made of placeholders, whi
     ["/oss/v1/embeddings", { model: "vectors", input: [SAID, NAMED], user: EMAIL }],
     ["/oss/v1/rerank", { model: "ranks", query: SAID, documents: ["a", NAMED], return_documents: true }],
     ["/oss/v1/audio/speech", { model: "voice", input: SAID, voice: "alloy", instructions: NAMED }],
+    ["/oss/v1/images/generations", { model: "brush", prompt: SAID, negative_prompt: NAMED }],
   ];
   for (const [path, body] of asked) {
     const response = await app.post(path, body);
@@ -115,7 +120,7 @@ Deno.test("redaction: vectors, rankings and speech are made of placeholders, whi
     await strict.text();
   }
   assertReceivedClean(received);
-  assertEquals(await assertRecordsClean(app), 6);
+  assertEquals(await assertRecordsClean(app), 8);
 });
 
 Deno.test("redaction: transcriptions, whole and streamed", async () => {

@@ -7,6 +7,7 @@ import { bodyFor, PATH, shortAnswer, type Wire, WIRES } from "../regressions/sup
 import { CHAT, chatBody, type ConfigInput, ENV, newApp, NOW } from "../support/app.ts";
 import { ANSWER, answerStream, word } from "../support/chat.ts";
 import { ENDPOINTS, payloadOf } from "../support/endpoints.ts";
+import { png } from "../support/fake_hub.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
 
 const PER_MINUTE = 1_000_000;
@@ -65,7 +66,7 @@ const SPOKEN: Record<string, Spoken> = {
       ]),
   },
   ...Object.fromEntries(
-    ["chat, relayed", "embeddings", "rerank", "transcription"].map((name): [string, Spoken] => [name, {
+    ["chat, relayed", "embeddings", "rerank", "transcription", "images"].map((name): [string, Spoken] => [name, {
       wire: "chat",
       send(app) {
         const request = ENDPOINTS[name]!((task) => task);
@@ -76,7 +77,7 @@ const SPOKEN: Record<string, Spoken> = {
         Response.json({
           ...ANSWER,
           ...(name === "chat, relayed" && { choices: [...ANSWER.choices, { ...ANSWER.choices[0], index: 1 }] }),
-          data: [{ index: 0, embedding: [1, 0] }],
+          data: [{ index: 0, embedding: [1, 0], b64_json: png("a").toBase64() }],
           results: [{ index: 0, relevance_score: 1 }],
           text: "Hello",
           usage,

@@ -109,7 +109,7 @@ function placeOf(path: string): string {
 
 const checker = new Checker(document);
 const MODELS = Object.fromEntries(
-  (["chat", "embedding", "rerank", "speech", "transcription"] as const).map((task) => [
+  (["chat", "embedding", "rerank", "speech", "transcription", "image"] as const).map((task) => [
     task,
     { task, targets: [{ upstream: "fake", model: task }] },
   ]),

@@ -16,6 +16,7 @@ export const MODEL: Readonly<Record<Task, string>> = {
   rerank: "ranker",
   speech: "speaker",
   transcription: "listener",
+  image: "painter",
 };
 
 /** Each of those models and, under a name such as `sandbox-rerank`, the sandbox's. */

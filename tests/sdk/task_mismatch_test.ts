@@ -3,12 +3,15 @@ import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Cohere } from "cohere-ai";
 import { type Task, TASKS } from "../../src/canonical/models.ts";
 import { ENV, type TestApp } from "../support/app.ts";
+import { png } from "../support/fake_hub.ts";
 import { fetchFrom, MAJORS, newClient, type OpenAI } from "./chat_clients.ts";
 import { MAJORS as MESSAGES_MAJORS } from "./messages_clients.ts";
 import { COHERE, MODEL, newCohere, newHubApp, newTaskApp } from "./task_clients.ts";
 
 const HELLO = [{ role: "user" as const, content: "Hello" }];
 const file = () => new File([Deno.readFileSync(new URL("../fixtures/audio/tone.wav", import.meta.url))], "tone.wav");
+
+const picture = () => new File([png("A picture")], "picture.png");
 
 interface Endpoint {
   task: Task;
@@ -53,6 +56,14 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     task: "transcription",
     ask: (client, model) => client.audio.translations.create({ model, file: file() }),
   },
+  images: {
+    task: "image",
+    ask: (client, model) => client.images.generate({ model, prompt: "Hello" }),
+  },
+  "changed images": {
+    task: "image",
+    ask: (client, model) => client.images.edit({ model, prompt: "Hello", image: picture() }),
+  },
   "translations without a lane": {
     task: "transcription",
     ask: (client, model) =>
@@ -67,6 +78,7 @@ const PLACE: Readonly<Record<Task, string>> = {
   rerank: "/v1/rerank",
   speech: "/v1/audio/speech",
   transcription: "/v1/audio/transcriptions",
+  image: "/v1/images/generations",
 };
 
 /** The message says what the model is for, where that is, and what this endpoint needs. */
@@ -84,6 +96,7 @@ const HUB_MODEL: Readonly<Record<Task, string>> = {
   rerank: "BAAI/bge-reranker-v2-m3",
   speech: "hexgrad/Kokoro-82M",
   transcription: "openai/whisper-large-v3",
+  image: "black-forest-labs/FLUX.1-schnell",
 };
 
 interface Lane {

@@ -3,6 +3,7 @@ import type { Task } from "../../src/canonical/models.ts";
 import { CHAT } from "./app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./chat.ts";
 import { chatAnswer } from "./decisions.ts";
+import { png } from "./fake_hub/pictures.ts";
 import type { Asked } from "./fake_upstream.ts";
 
 export const TURNS = [{ role: "user", content: "Hello" }];
@@ -75,6 +76,29 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
     path: "/oss/v1/audio/speech",
     body: { model: modelFor("speech"), input: "Hello", voice: "alloy" },
   }),
+  images: (modelFor) => ({
+    path: "/oss/v1/images/generations",
+    body: { model: modelFor("image"), prompt: "Hello" },
+  }),
+  "images, streamed": (modelFor) => ({
+    path: "/oss/v1/images/generations",
+    body: { model: modelFor("image"), prompt: "Hello", stream: true, partial_images: 1 },
+  }),
+  "images, changed": (modelFor) => ({
+    path: "/oss/v1/images/edits",
+    body: {
+      model: modelFor("image"),
+      prompt: "Hello",
+      images: [{ image_url: `data:image/png;base64,${png("a").toBase64()}` }],
+    },
+  }),
+  "images, changed by a form"(modelFor) {
+    const body = new FormData();
+    body.append("model", modelFor("image"));
+    body.append("prompt", "Hello");
+    body.append("image", new File([png("a")], "a.png"));
+    return { path: "/oss/v1/images/edits", body };
+  },
   transcription(modelFor) {
     const body = new FormData();
     body.append("model", modelFor("transcription"));
@@ -99,6 +123,19 @@ function complete(body: string): Response {
   return new Response(`${frames.join("")}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
 }
 
+/** Draws one picture, and shows an unfinished one before it. */
+function drawn(body: string): Response {
+  const b64_json = png("Hello").toBase64();
+  const usage = { input_tokens: 7, output_tokens: 9, total_tokens: 16 };
+  if (!body.includes('"stream":true')) return Response.json({ created: 1, data: [{ b64_json }], usage });
+  const events = [
+    { type: "image_generation.partial_image", b64_json, partial_image_index: 0 },
+    { type: "image_generation.completed", b64_json, usage },
+  ];
+  const text = events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join("");
+  return new Response(text, { headers: { "content-type": "text/event-stream" } });
+}
+
 /** Answers as a server of all tasks does, on the chat wire and those for other tasks. */
 export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
   if (body.includes('"logprobs":true')) return chatAnswer({ yes: 0.75, no: 0.25 });
@@ -112,6 +149,9 @@ export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
       return new Response(new TextEncoder().encode("ID3\x04" + "\0".repeat(100)), {
         headers: { "content-type": "audio/mpeg" },
       });
+    case "generations":
+    case "edits":
+      return drawn(body);
     case "transcriptions":
       return Response.json({ text: "Hello" });
     case "input_tokens":

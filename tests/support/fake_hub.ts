@@ -3,6 +3,7 @@ import type { JsonValue } from "../../src/canonical/json.ts";
 import { HOSTS, type HubAsked } from "./fake_hub/asked.ts";
 import { answerEngine } from "./fake_hub/engine.ts";
 import { answerFal, answerMedia, answerReplicate, newJobs } from "./fake_hub/jobs.ts";
+import { drawAtOthers } from "./fake_hub/pictures.ts";
 import { answerHub, chatRepositories, REPOSITORIES, type Repository } from "./fake_hub/repositories.ts";
 import { answerChat, MODELS, refuseChat, refuseCredential } from "./fake_hub/router.ts";
 import { answerStandard, STANDARD } from "./fake_hub/standard.ts";
@@ -10,6 +11,7 @@ import type { Asked } from "./fake_upstream.ts";
 
 export { formOf, HOSTS, type HubAsked, jsonOf, TOKEN } from "./fake_hub/asked.ts";
 export { HUB_REFUSALS, mapped, mappedAsList, REPOSITORIES, type Repository } from "./fake_hub/repositories.ts";
+export { png, promptOf } from "./fake_hub/pictures.ts";
 export { listed, MODELS, provider, REFUSALS } from "./fake_hub/router.ts";
 export { hear, SOUNDS } from "./fake_hub/sounds.ts";
 
@@ -74,6 +76,8 @@ function createAnswer(
       return refuseChat(JSON.parse(asked.body), models) ?? chat(asked);
     }
     const [, provider = ""] = url.pathname.split("/");
+    const drawn = drawAtOthers(provider, asked, jobs, runs);
+    if (drawn) return drawn;
     if (provider === "hf-inference") return answerEngine(asked, all, runs);
     if (provider === "fal-ai") return answerFal(asked, jobs, runs);
     if (provider === "replicate") return answerReplicate(asked, jobs, runs);
@@ -91,6 +95,8 @@ function createAnswer(
         return answerHub(asked, all, pageSize);
       case HOSTS.fal:
       case HOSTS.replicate:
+      case HOSTS.wavespeed:
+      case HOSTS.zai:
         return answerMedia(asked, jobs);
       default:
         throw new TypeError("The fake hub is not there");

@@ -72,7 +72,9 @@ Deno.test("fake hub: in front of its server the default configuration answers ev
 
   const { data } = await (await app.get("/hf/v1/models")).json();
   const tasks = data.map(({ task }: { task: string }) => task);
-  for (const task of ["chat", "embedding", "rerank", "speech", "transcription"]) assert(tasks.includes(task), task);
+  for (const task of ["chat", "embedding", "rerank", "speech", "transcription", "image"]) {
+    assert(tasks.includes(task), task);
+  }
 
   for (const path of ["/hf/v1/embeddings", "/oss/v1/embeddings"]) {
     const model = path.startsWith("/hf") ? "sentence-transformers/all-MiniLM-L6-v2" : "qwen3-embedding-8b";

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { CONFIG as WIRES, HELLO, PATH, shortAnswer, streamed, type Wire } from "../regressions/support.ts";
 import type { ConfigInput } from "./app.ts";
+import { png } from "./fake_hub/pictures.ts";
 import type { Asked } from "./fake_upstream.ts";
 import { type Fixture, loadFixtures } from "./fixtures.ts";
 import { damaged, damages, HOSTILE_NAMES, hostileJson } from "./fuzz.ts";
@@ -34,12 +35,13 @@ export const HOSTILE_CONFIG: ConfigInput = {
         ranks: { task: "rerank", targets: [SANDBOX] },
         voice: { task: "speech", targets: [SANDBOX] },
         ears: { task: "transcription", targets: [SANDBOX] },
+        brush: { task: "image", targets: [SANDBOX] },
         "tei-vectors": { task: "embedding", targets: [{ upstream: "tei", model: "m" }] },
         "tei-ranks": { task: "rerank", targets: [{ upstream: "tei", model: "m" }] },
       },
     },
     any: {
-      upstreams: { chat: "chat", embedding: "hub", rerank: "hub", speech: "hub", transcription: "hub" },
+      upstreams: { chat: "chat", embedding: "hub", rerank: "hub", speech: "hub", transcription: "hub", image: "hub" },
     },
   },
 };
@@ -110,6 +112,8 @@ const CONTENTS: JsonObject = {
   },
 };
 
+const PICTURE = `data:image/png;base64,${png("a", 2, 2).toBase64()}`;
+
 /** Valid bodies for each of the other endpoints that take JSON. */
 export const OTHER_BODIES: Record<string, JsonObject[]> = {
   "/oss/v1/embeddings": [
@@ -177,6 +181,14 @@ export const OTHER_BODIES: Record<string, JsonObject[]> = {
     },
   }],
   "/oss/v2/rerank": [{ model: "ranks", query: "a", documents: ["a", "b"], max_tokens_per_doc: 5 }],
+  "/oss/v1/images/generations": [
+    { model: "brush", prompt: "a", n: 2, size: "64x32", quality: "high", background: "transparent", seed: 1 },
+    { model: "brush", prompt: "a", stream: true, partial_images: 2, output_format: "webp", response_format: "url" },
+  ],
+  "/oss/v1/images/edits": [
+    { model: "brush", prompt: "a", images: [{ image_url: PICTURE }], mask: { image_url: PICTURE } },
+    { model: "brush", prompt: "a", images: [{ file_id: "file-1" }, { image_url: "https://a.test/b.png" }] },
+  ],
   "/oss/v1/audio/speech": [
     { model: "voice", input: "Hello", voice: "alloy", response_format: "wav", speed: 1, instructions: "a" },
     { model: "voice", input: "Hello", voice: { id: "a" }, stream_format: "sse" },

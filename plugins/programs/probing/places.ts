@@ -25,6 +25,7 @@ const TASK_WORDS: readonly (readonly [words: RegExp, task: Task])[] = [
   [/embed|\b(?:bge|e5|gte|minilm)-/i, "embedding"],
   [/whisper|transcribe|parakeet/i, "transcription"],
   [/\btts\b|kokoro|orpheus/i, "speech"],
+  [/\bflux\b|stable-diffusion|\bsdxl\b|dall-e|\b(?:gpt|qwen|z)-image\b/i, "image"],
 ];
 
 /** The probable task of a model, by its name: lists of models do not have it. */

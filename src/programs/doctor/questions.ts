@@ -50,6 +50,7 @@ export const OTHER_QUESTIONS: Record<Exclude<Task, "chat">, { path: string; body
   rerank: { path: "rerank", body: (model) => JSON.stringify({ model, query: "ping", documents: ["pong"] }) },
   speech: { path: "audio/speech", body: (model) => JSON.stringify({ model, input: "pong", voice: "alloy" }) },
   transcription: { path: "audio/transcriptions", body: silence },
+  image: { path: "images/generations", body: (model) => JSON.stringify({ model, prompt: "A dot" }) },
 };
 
 const RATE = 16_000;

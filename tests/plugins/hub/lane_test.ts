@@ -54,7 +54,9 @@ function calls({ asked }: Hub): Record<string, JsonValue>[] {
   return asked.filter(({ method }) => method === "POST").map(({ body }) => JSON.parse(body));
 }
 
-const OWN = ["", "-embedding", "-rerank", "-speech", "-transcription"].map((task) => `laneway/sandbox${task}`);
+const OWN = ["", "-embedding", "-rerank", "-speech", "-transcription", "-image"].map((task) =>
+  `laneway/sandbox${task}`
+);
 const ALL = [...OWN, "zai-org/GLM-5.3", "moonshotai/Kimi-K3", "org/bare"];
 
 // The list

@@ -66,10 +66,20 @@ Deno.test("listing: models that nobody can be asked for are left out, and chat i
 Deno.test("listing: all pages are read, whatever their size, and no model twice", async () => {
   const whole = await list();
   const inPages = await list({ pageSize: 2 });
-  assertEquals(inPages.models, whole.models);
+  const others = (models: readonly ModelInfo[]) => models.filter(({ task }) => task !== "image");
+  assertEquals(others(inPages.models), others(whole.models));
   assert(inPages.asked.length > whole.asked.length);
   assertEquals(new Set(whole.models.map(({ id }) => id)).size, whole.models.length);
-  assertEquals(whole.asked.length, 6);
+  assertEquals(whole.asked.length, 8);
+});
+
+Deno.test("listing: of models for images only the first page is read, the most used ones", async () => {
+  const { asked, models } = await list({ pageSize: 2 });
+  const pages = asked.map((url) => new URL(url).searchParams).filter((query) =>
+    query.get("pipeline_tag") === "text-to-image"
+  );
+  assertEquals(pages.map((query) => query.get("sort")), ["downloads"]);
+  assertEquals(models.filter(({ task }) => task === "image").length, 4);
 });
 
 for (
@@ -110,7 +120,7 @@ for (
     ["a provider that is in error", { inferenceProviderMapping: mapped(["together", "text-to-speech", "m", "error"]) }],
     ["a provider in staging", { inferenceProviderMapping: mapped(["together", "text-to-speech", "m", "staging"]) }],
     ["providers without a route", { inferenceProviderMapping: mapped(["novita", "text-to-speech", "m"]) }],
-    ["a task that is not ours", { inferenceProviderMapping: mapped(["hf-inference", "text-to-image", "m"]) }],
+    ["a task that is not ours", { inferenceProviderMapping: mapped(["hf-inference", "text-to-video", "m"]) }],
     ["no mapping", { pipeline_tag: "text-to-speech" }],
     ["a mapping that is a text", { inferenceProviderMapping: "together" }],
     ["an id that is a number", { id: 7, inferenceProviderMapping: LIVE }],

@@ -11,6 +11,8 @@ export const HOSTS = {
   router: "router.huggingface.co",
   fal: "fal.media",
   replicate: "replicate.delivery",
+  wavespeed: "static.wavespeed.ai",
+  zai: "aigc-files.bigmodel.cn",
 } as const;
 
 /** The token that the fake hub takes. */

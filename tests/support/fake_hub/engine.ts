@@ -1,5 +1,6 @@
 /** The hub's own inference engine, behind the router at `/hf-inference`. */
 import { type HubAsked, jsonOf } from "./asked.ts";
+import { drawAtEngine } from "./pictures.ts";
 import type { Repository } from "./repositories.ts";
 import { hear, piecesOf, SOUNDS } from "./sounds.ts";
 import { countTokens, embed, embedWords, relevance } from "./texts.ts";
@@ -32,6 +33,9 @@ export function answerEngine(
       return speak(repository, asked);
     case "automatic-speech-recognition":
       return transcribe(asked);
+    case "text-to-image":
+    case "image-to-image":
+      return drawAtEngine(repository.pipeline_tag!, asked);
     default:
       return fail(400, `Model ${id} does not support the task ${pipeline}`);
   }

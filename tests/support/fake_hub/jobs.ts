@@ -1,10 +1,11 @@
 /** The providers whose answer is a job or a file elsewhere, behind the router: fal-ai and replicate; and their media hosts. */
 import { HOSTS, type HubAsked, jsonOf } from "./asked.ts";
+import { drawAtFal, drawAtReplicate } from "./pictures.ts";
 import { hear, piecesOf, SOUNDS, translate } from "./sounds.ts";
 
 /** The results that wait to be fetched. */
 export interface Jobs {
-  /** WAV files by URL. */
+  /** Files by URL: sounds and pictures. */
   files: Map<string, Uint8Array<ArrayBuffer>>;
   predictions: Map<string, { polls: number; result: Record<string, unknown> }>;
 }
@@ -25,7 +26,7 @@ export function answerMedia({ method, url, headers }: HubAsked, jobs: Jobs): Res
   if (headers.has("authorization")) return Response.json({ error: "Unexpected credential" }, { status: 400 });
   const file = method === "GET" ? jobs.files.get(url.href) : undefined;
   return file
-    ? new Response(file, { headers: { "content-type": "audio/wav" } })
+    ? new Response(file, { headers: { "content-type": url.pathname.endsWith(".png") ? "image/png" : "audio/wav" } })
     : Response.json({ detail: "Not Found" }, { status: 404 });
 }
 
@@ -34,7 +35,10 @@ const TAKEN = ["mpeg", "mp3", "mp4", "m4a", "x-m4a", "wav", "x-wav", "webm"];
 
 export function answerFal(asked: HubAsked, jobs: Jobs, runs: (provider: string, model: string) => boolean): Response {
   const model = asked.url.pathname.slice("/fal-ai/".length);
-  if (asked.method !== "POST" || !runs("fal-ai", model)) return Response.json({ detail: "Not Found" }, { status: 404 });
+  const isKnown = runs("fal-ai", model) || model.includes("/requests/");
+  const drawn = isKnown && drawAtFal(asked, jobs);
+  if (drawn) return drawn;
+  if (asked.method !== "POST" || !isKnown) return Response.json({ detail: "Not Found" }, { status: 404 });
   const { prompt, audio_url, task, chunk_level } = jsonOf(asked);
   const invalid = (field: string, msg: string) =>
     Response.json({ detail: [{ loc: ["body", field], msg, type: "value_error" }] }, { status: 422 });
@@ -87,6 +91,8 @@ export function answerReplicate(
 }
 
 function work(input: Record<string, unknown>, jobs: Jobs): Record<string, unknown> {
+  const drawn = drawAtReplicate(input, jobs);
+  if (drawn) return drawn;
   if (typeof input.text === "string") {
     return { status: "succeeded", output: keep(jobs, HOSTS.replicate, input.text) };
   }

@@ -30,6 +30,8 @@ function entryOf(task: string, providerId: string, status = "live"): JsonObject 
 }
 
 const SPEECH = "text-to-speech";
+const DRAWING = "text-to-image";
+const CHANGING = "image-to-image";
 const HEARING = "automatic-speech-recognition";
 
 const CURATED = [
@@ -42,6 +44,9 @@ const CURATED = [
   ["ResembleAI/chatterbox", SPEECH, "deepinfra"],
   ["nari-labs/Dia-1.6B", SPEECH, "fal-ai"],
   ["nvidia/parakeet-tdt-0.6b-v3", HEARING, "deepinfra"],
+  ["black-forest-labs/FLUX.1-dev", DRAWING, "together"],
+  ["black-forest-labs/FLUX.1-Kontext-dev", CHANGING, "fal-ai"],
+  ["Qwen/Qwen-Image", DRAWING, "replicate"],
 ] as const;
 
 /** One model at least for every provider, task and odd shape. Those of the owner `fake` are odd on purpose. */
@@ -160,6 +165,31 @@ export const REPOSITORIES: readonly Repository[] = [
     pipeline_tag,
     inferenceProviderMapping: mapped([provider, pipeline_tag, id]),
   })),
+  {
+    id: "black-forest-labs/FLUX.1-schnell",
+    pipeline_tag: DRAWING,
+    createdAt: "2024-07-31T00:00:00.000Z",
+    inferenceProviderMapping: mapped(
+      ["fal-ai", DRAWING, "fal-ai/flux/schnell"],
+      ["nscale", DRAWING, "black-forest-labs/FLUX.1-schnell"],
+      ["together", DRAWING, "black-forest-labs/FLUX.1-schnell"],
+      ["hf-inference", DRAWING, "black-forest-labs/FLUX.1-schnell"],
+      ["replicate", DRAWING, "black-forest-labs/flux-schnell"],
+      ["wavespeed", DRAWING, "wavespeed-ai/flux-schnell"],
+      ["zai-org", DRAWING, "cogview-flux"],
+    ),
+  },
+  {
+    id: "Qwen/Qwen-Image-Edit",
+    pipeline_tag: CHANGING,
+    inferenceProviderMapping: mapped(
+      ["fal-ai", CHANGING, "fal-ai/qwen-image-edit"],
+      ["hf-inference", CHANGING, "Qwen/Qwen-Image-Edit"],
+      ["replicate", CHANGING, "qwen/qwen-image-edit"],
+      ["together", CHANGING, "Qwen/Qwen-Image-Edit"],
+      ["wavespeed", CHANGING, "wavespeed-ai/qwen-image/edit"],
+    ),
+  },
   { id: "fake/nobody-runs-it", pipeline_tag: "feature-extraction", inferenceProviderMapping: {} },
   {
     id: "fake/unknown-provider",
