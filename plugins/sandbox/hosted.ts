@@ -81,7 +81,12 @@ function chooseTools(
   );
 }
 
-const WORD_OF: Record<HostedWork["kind"], string> = { "web-search": "search", "web-fetch": "https://", mcp: "mcp" };
+const WORD_OF: Record<HostedWork["kind"], string> = {
+  "web-search": "search",
+  "web-fetch": "https://",
+  mcp: "mcp",
+  "tool-search": "tool search",
+};
 
 interface Step {
   call: HostedCall;
@@ -106,6 +111,9 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
         { call, ...(approval === "never" && { result: contentOf(url) }) },
       ];
     }
+    case "tool-search":
+      // The gateway searches the tools, as for any model.
+      return [];
     default:
       return work satisfies never;
   }
@@ -166,6 +174,7 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
+      case "found":
       case "tools":
       case "lost":
         return [];
