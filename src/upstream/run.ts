@@ -10,6 +10,7 @@ import { checkText, LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, isGivenUp, local, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
+import type { TransportResponse } from "../platform/transport.ts";
 import { BEGINS_EVENTS, framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
@@ -121,6 +122,9 @@ function argumentsIn(value: unknown, found: string[] = []): string[] {
 /** How many calls of one batch run at once: enough to hide latency, few enough for servers that queue. */
 const MOST_CALLS = 8;
 
+/** The most bytes of the reply to one question, which is a word. There may be hundreds, and all are kept until the last one. */
+const DECISION_BYTES = 1_048_576;
+
 /** The replies to all calls, in order. */
 async function sideBySide<K extends ModelOperation>(
   calls: readonly Call[],
@@ -130,13 +134,15 @@ async function sideBySide<K extends ModelOperation>(
 ): Promise<MeasuredReply[]> {
   const replies: MeasuredReply[] = [];
   const queue = calls.entries();
-  const { operation, upstream: { answerBytes } } = attempt;
+  const { operation, upstream: { answerBytes, json } } = attempt;
+  const most = Math.min(answerBytes, DECISION_BYTES);
+  const readDecision = (response: TransportResponse) => readReply(response, most, json, parserFor(operation));
+  const read = operation === "decide" ? readDecision : undefined;
   let bytes = 0;
   const worker = async () => {
     for (const [index, call] of queue) {
-      const reply = await follow(call, attempt, way, watch);
+      const reply = await follow(call, attempt, way, watch, read);
       bytes += reply.bytes ?? 0;
-      // There may be hundreds, all of which are kept until the last one.
       if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
       replies[index] = reply;
     }

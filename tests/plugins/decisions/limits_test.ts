@@ -105,6 +105,16 @@ Deno.test("decisions: replies that are long together are refused", async () => {
   assert(upstream.asked.length < 105, `${upstream.asked.length} calls`);
 });
 
+Deno.test("decisions: the reply to one of several questions has at most a mebibyte", async () => {
+  const upstream = fakeUpstream(({ body }) =>
+    body.includes("Which language") ? Response.json({ pad: "x".repeat(1_048_576) }) : SERVERS.logprobs({ body })
+  );
+  const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
+  const response = await app.post(PATH, CLIENTS.list!.body);
+  assertEquals(response.status, 502);
+  assertStringIncludes(await response.text(), "longer than 1048576 bytes");
+});
+
 Deno.test("decisions: an input that would be repeated too often is refused before any call", async () => {
   const upstream = fakeUpstream(SERVERS.logprobs);
   const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
