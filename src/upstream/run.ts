@@ -38,7 +38,7 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const isOnlyCall = calls.length === 1 && !way.next && !call!.afterMs;
     const replies = isOnlyCall
       ? [await readReply(await open(call!, attempt, watch.signal), answerBytes, json, parserFor(operation))]
-      : await sideBySide(calls, attempt, way, watch);
+      : await sideBySide(calls, attempt, way, watch, bill);
     const body = replies[0]?.body;
     const isText = typeof body === "string" || body instanceof Uint8Array;
     const collected = isText ? await collectReply(replies, attempt, way, watch.signal) : undefined;
@@ -131,6 +131,7 @@ async function sideBySide<K extends ModelOperation>(
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
+  bill: AnswerBill<K> | undefined,
 ): Promise<MeasuredReply[]> {
   const replies: MeasuredReply[] = [];
   const queue = calls.entries();
@@ -151,8 +152,31 @@ async function sideBySide<K extends ModelOperation>(
   const others = calls.slice(1, MOST_CALLS).map(() =>
     operation === "decide" ? withPermit(worker, attempt, isOver.signal) : worker()
   );
-  await Promise.all([worker().finally(() => isOver.abort()), ...others]);
+  try {
+    await Promise.all([worker().finally(() => isOver.abort()), ...others]);
+  } catch (thrown) {
+    if (operation === "decide") {
+      billSome(replies, attempt as Attempt<"decide">, way as UpstreamOperation<"decide">, bill as AnswerBill<"decide">);
+    }
+    throw thrown;
+  }
   return replies;
+}
+
+/** Bills the questions that were answered before another one failed. */
+function billSome(
+  replies: readonly (MeasuredReply | undefined)[],
+  { input, target, context }: Attempt<"decide">,
+  way: UpstreamOperation<"decide">,
+  bill: AnswerBill<"decide"> | undefined,
+): void {
+  const questions = input.questions.filter((_, index) => replies[index]);
+  if (!bill || questions.length === 0) return;
+  try {
+    bill.answered(way.response(replies.filter((one) => one !== undefined), { ...input, questions }, target, context));
+  } catch {
+    // The failure of the other question is the one to report.
+  }
 }
 
 /** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */
