@@ -10,6 +10,7 @@ import { checkText, LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, isGivenUp, local, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
+import type { TransportResponse } from "../platform/transport.ts";
 import { BEGINS_EVENTS, framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
@@ -37,7 +38,7 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const isOnlyCall = calls.length === 1 && !way.next && !call!.afterMs;
     const replies = isOnlyCall
       ? [await readReply(await open(call!, attempt, watch.signal), answerBytes, json, parserFor(operation))]
-      : await sideBySide(calls, attempt, way, watch);
+      : await sideBySide(calls, attempt, way, watch, bill);
     const body = replies[0]?.body;
     const isText = typeof body === "string" || body instanceof Uint8Array;
     const collected = isText ? await collectReply(replies, attempt, way, watch.signal) : undefined;
@@ -121,22 +122,28 @@ function argumentsIn(value: unknown, found: string[] = []): string[] {
 /** How many calls of one batch run at once: enough to hide latency, few enough for servers that queue. */
 const MOST_CALLS = 8;
 
+/** The most bytes of the reply to one question, which is a word. There may be hundreds, and all are kept until the last one. */
+const DECISION_BYTES = 1_048_576;
+
 /** The replies to all calls, in order. */
 async function sideBySide<K extends ModelOperation>(
   calls: readonly Call[],
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
+  bill: AnswerBill<K> | undefined,
 ): Promise<MeasuredReply[]> {
   const replies: MeasuredReply[] = [];
   const queue = calls.entries();
-  const { operation, upstream: { answerBytes } } = attempt;
+  const { operation, upstream: { answerBytes, json } } = attempt;
+  const most = Math.min(answerBytes, DECISION_BYTES);
+  const readDecision = (response: TransportResponse) => readReply(response, most, json, parserFor(operation));
+  const read = operation === "decide" ? readDecision : undefined;
   let bytes = 0;
   const worker = async () => {
     for (const [index, call] of queue) {
-      const reply = await follow(call, attempt, way, watch);
+      const reply = await follow(call, attempt, way, watch, read);
       bytes += reply.bytes ?? 0;
-      // There may be hundreds, all of which are kept until the last one.
       if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
       replies[index] = reply;
     }
@@ -145,8 +152,31 @@ async function sideBySide<K extends ModelOperation>(
   const others = calls.slice(1, MOST_CALLS).map(() =>
     operation === "decide" ? withPermit(worker, attempt, isOver.signal) : worker()
   );
-  await Promise.all([worker().finally(() => isOver.abort()), ...others]);
+  try {
+    await Promise.all([worker().finally(() => isOver.abort()), ...others]);
+  } catch (thrown) {
+    if (operation === "decide") {
+      billSome(replies, attempt as Attempt<"decide">, way as UpstreamOperation<"decide">, bill as AnswerBill<"decide">);
+    }
+    throw thrown;
+  }
   return replies;
+}
+
+/** Bills the questions that were answered before another one failed. */
+function billSome(
+  replies: readonly (MeasuredReply | undefined)[],
+  { input, target, context }: Attempt<"decide">,
+  way: UpstreamOperation<"decide">,
+  bill: AnswerBill<"decide"> | undefined,
+): void {
+  const questions = input.questions.filter((_, index) => replies[index]);
+  if (!bill || questions.length === 0) return;
+  try {
+    bill.answered(way.response(replies.filter((one) => one !== undefined), { ...input, questions }, target, context));
+  } catch {
+    // The failure of the other question is the one to report.
+  }
 }
 
 /** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */

@@ -105,6 +105,16 @@ Deno.test("decisions: replies that are long together are refused", async () => {
   assert(upstream.asked.length < 105, `${upstream.asked.length} calls`);
 });
 
+Deno.test("decisions: the reply to one of several questions has at most a mebibyte", async () => {
+  const upstream = fakeUpstream(({ body }) =>
+    body.includes("Which language") ? Response.json({ pad: "x".repeat(1_048_576) }) : SERVERS.logprobs({ body })
+  );
+  const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
+  const response = await app.post(PATH, CLIENTS.list!.body);
+  assertEquals(response.status, 502);
+  assertStringIncludes(await response.text(), "longer than 1048576 bytes");
+});
+
 Deno.test("decisions: an input that would be repeated too often is refused before any call", async () => {
   const upstream = fakeUpstream(SERVERS.logprobs);
   const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
@@ -168,15 +178,19 @@ Deno.test("decisions: the questions of all requests respect the limit of their u
   }
 });
 
-Deno.test("decisions: one failed question fails the request, with the upstream's error", async () => {
+Deno.test("decisions: one failed question fails the request with the upstream's error, and the others are billed", async () => {
   const upstream = fakeUpstream(({ body }) =>
     body.includes("Which language")
       ? Response.json({ error: { message: "too busy" } }, { status: 429 })
-      : SERVERS.logprobs({ body })
+      : SERVERS.schema({ body })
   );
-  const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
+  // One after the other, so that the first one is answered and the last one is not asked.
+  const { lanes, ...config } = configFor("schema", { concurrency: { running: 1 } });
+  const judge = { ...lanes!.oss!.models!.judge!, price: { input: 100_000, output: 0 } };
+  const app = newApp({ config: { ...config, lanes: { oss: { models: { judge } } } }, fetch: upstream.fetch });
   const response = await app.post(PATH, CLIENTS.list!.body);
   assertEquals([response.status, (await response.json()).error.type], [429, "rate_limit_error"]);
+  assertEquals([upstream.asked.length, app.logs[0]!.cost], [2, "0.9"]);
 });
 
 Deno.test("decisions: strict requests are refused where nothing would be measured", async () => {
