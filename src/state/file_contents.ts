@@ -133,6 +133,29 @@ export function inStore(store: Store, patienceMs: number): PieceStore {
   };
 }
 
+/** The end of the name of a file that is being written, and how long that takes at most, in milliseconds. */
+const [DRAFT, DRAFT_MS] = [".new", 3_600_000];
+
+/**
+ * Removes drafts that a process left when it ended, once in a while. `now`: by the clock of the folder, which may be another
+ * machine's.
+ */
+function createDraftSweep(folder: string): (now: number) => Promise<void> {
+  const { readdir, rm, stat } = builtin("node:fs/promises");
+  let sweptAt = -Infinity;
+  return async (now) => {
+    if (now - sweptAt < DRAFT_MS) return;
+    sweptAt = now;
+    for (const name of await readdir(folder)) {
+      if (!name.endsWith(DRAFT)) continue;
+      const path = builtin("node:path").join(folder, name);
+      // Another process may have finished it meanwhile.
+      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
+      if (now - mtimeMs >= DRAFT_MS) await rm(path, { force: true });
+    }
+  };
+}
+
 /** Pieces in a folder, one file for each part. Its names say nothing about owners. */
 export function inFolder(folder: string): PieceStore {
   const fs = () => builtin("node:fs/promises");
@@ -150,19 +173,22 @@ export function inFolder(folder: string): PieceStore {
       });
     }
   };
+  const sweep = createDraftSweep(folder);
   return {
     write: (place, pieces) =>
       ask(async () => {
         await fs().mkdir(folder, { recursive: true, mode: 0o700 });
         const path = pathOf(place);
         // Complete, or not there.
-        const draft = `${path}.${crypto.randomUUID()}.new`;
+        const draft = `${path}.${crypto.randomUUID()}${DRAFT}`;
         const file = await fs().open(draft, "wx", 0o600);
         try {
           for await (const bytes of pieces) await file.write(bytes);
           await file.sync();
+          const { mtimeMs } = await file.stat();
           await file.close();
           await fs().rename(draft, path);
+          await sweep(mtimeMs).catch(() => {}); // the next one tries again
         } catch (failure) {
           await file.close().catch(() => {});
           await fs().rm(draft, { force: true }).catch(() => {});

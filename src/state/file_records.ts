@@ -19,6 +19,14 @@ export interface Entry extends Omit<StoredFile, "name"> {
 interface OwnerRecord {
   version: number;
   files: Entry[];
+  /** Parts of files that are gone, until their contents are. */
+  removed?: RemovedPart[];
+}
+
+interface RemovedPart {
+  id: string;
+  part: number;
+  bytes: number;
 }
 
 /**
@@ -41,6 +49,10 @@ interface Totals {
 
 /** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
+/** How often a process looks for owners of which something is to be removed, in milliseconds. */
+const SWEEP_MS = 3_600_000;
+/** How many of them it looks after at once. */
+const SWEPT = 100;
 /** The bytes that each file counts in addition to its own: a million empty files are no small thing. */
 const BESIDE = 4_000;
 const TOTALS: StoreKey = ["file totals"];
@@ -58,14 +70,44 @@ export interface FileRecordsOptions {
 
 export class FileRecords {
   readonly #options: FileRecordsOptions;
+  #sweptAt = -Infinity;
 
   constructor(options: FileRecordsOptions) {
     this.#options = options;
   }
 
   async read(owner: string): Promise<Entry[]> {
-    const record = await this.#ask(this.#options.store.get(recordKey(owner)));
-    return (record as OwnerRecord | undefined)?.files ?? [];
+    const record = await this.#recordOf(owner);
+    // Afterwards, so that its owner still learns that a file has expired.
+    await this.#sweep();
+    return record?.files ?? [];
+  }
+
+  async #recordOf(owner: string): Promise<OwnerRecord | undefined> {
+    return await this.#ask(this.#options.store.get(recordKey(owner))) as OwnerRecord | undefined;
+  }
+
+  /** Removes what has expired, and what could not be removed before, of owners that may never come back. */
+  async #sweep(): Promise<void> {
+    const now = this.#options.now();
+    if (now - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = now;
+    try {
+      const totals = await this.#options.store.get(TOTALS) as Totals | undefined;
+      for (const owner of this.#staleIn(totals).slice(0, SWEPT)) await this.#tidy(owner);
+    } catch {
+      // The next one tries again.
+    }
+  }
+
+  #staleIn(totals: Totals | undefined): string[] {
+    const now = this.#options.now();
+    return Object.entries(totals?.owners ?? {}).filter(([, [, expires]]) => expires <= now).map(([owner]) => owner);
+  }
+
+  async #tidy(owner: string): Promise<void> {
+    await this.change(owner, (files) => files);
+    await this.report(owner);
   }
 
   /** Sums the files of each owner, the most bytes first. */
@@ -81,59 +123,88 @@ export class FileRecords {
 
   /**
    * Changes an owner's list, from which expired files are removed first, and then deletes the contents of all that is no longer
-   * in it. Returns the rest.
+   * in it. `waiting`: the bytes of earlier contents that could not be deleted yet. Returns the rest.
    */
-  async change(owner: string, change: (files: Entry[]) => Entry[]): Promise<Entry[]> {
-    let before: Entry[] = [];
+  async change(owner: string, change: (files: Entry[], waiting: number) => Entry[]): Promise<Entry[]> {
     let after: Entry[] = [];
+    let removed: RemovedPart[] = [];
     // Thrown after the update: a store may wrap errors that are thrown within it.
     let refusal: unknown;
     const { store } = this.#options;
     await this.#ask(store.update(recordKey(owner), (value) => {
-      before = (value as OwnerRecord | undefined)?.files ?? [];
+      const { files: before, removed: waiting = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
       after = before.filter((one) => !this.isOver(one));
       refusal = undefined;
       try {
-        after = change(after);
+        after = change(after, sum(waiting.map(({ bytes }) => bytes)));
       } catch (thrown) {
         refusal = thrown;
       }
-      return { version: VERSION, files: after } satisfies OwnerRecord;
+      const kept = new Set(after.map(({ id }) => id));
+      // In the same step, so that a process that ends now leaves nothing that nobody knows of.
+      removed = [...waiting, ...before.filter(({ id }) => !kept.has(id)).flatMap(partsOf)];
+      return recordOf(after, removed);
     }));
-    const kept = new Set(after.map(({ id }) => id));
-    const gone = before.filter(({ id }) => !kept.has(id));
-    for (const { id, parts } of gone) {
-      for (const [part, bytes] of parts.entries()) await this.#options.contents.remove({ owner, id, part }, bytes);
-    }
+    await this.#removeContents(owner, removed);
     if (refusal) {
-      if (gone.length > 0) await this.report(owner, after);
+      if (removed.length > 0) await this.report(owner);
       throw refusal;
     }
     return after;
   }
 
-  /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
-  async fits(owner: string, files: readonly Entry[]): Promise<boolean> {
-    const { totalBytes, now } = this.#options;
-    const first = await this.report(owner, files);
-    const isFull = bytesIn(first) > totalBytes;
-    const stale = Object.entries(first.owners).filter(([other, [, expires]]) => other !== owner && expires <= now());
-    // Otherwise the files of a key that never comes back would stay. One at a time costs no client much.
-    for (const [other] of isFull ? stale : stale.slice(0, 1)) {
-      await this.report(other, await this.change(other, (kept) => kept));
+  /** Deletes the content of a part that is in no list. */
+  async discard(owner: string, id: string, part: number, bytes: number): Promise<void> {
+    const { store, contents } = this.#options;
+    try {
+      await contents.remove({ owner, id, part }, bytes);
+    } catch {
+      await this.#ask(store.update(recordKey(owner), (value) => {
+        const { files, removed = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
+        return recordOf(files, [...removed, { id, part, bytes }]);
+      }));
+      await this.report(owner);
     }
-    if (!isFull) return true;
-    return bytesIn(await this.report(owner, files)) <= totalBytes;
+  }
+
+  /** Those that cannot be deleted stay in the record, and each later change tries again. */
+  async #removeContents(owner: string, removed: readonly RemovedPart[]): Promise<void> {
+    const { store, contents } = this.#options;
+    const done = new Set<string>();
+    for (const { id, part, bytes } of removed) {
+      try {
+        await contents.remove({ owner, id, part }, bytes);
+        done.add(`${id} ${part}`);
+      } catch {
+        // The store or the folder is away.
+      }
+    }
+    if (done.size === 0) return;
+    await this.#ask(store.update(recordKey(owner), (value) => {
+      const { files, removed: all = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
+      return recordOf(files, all.filter(({ id, part }) => !done.has(`${id} ${part}`)));
+    }));
+  }
+
+  /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
+  async fits(owner: string): Promise<boolean> {
+    const { totalBytes } = this.#options;
+    const first = await this.report(owner);
+    const isFull = bytesIn(first) > totalBytes;
+    const stale = this.#staleIn(first).filter((other) => other !== owner);
+    // Otherwise the files of a key that never comes back would stay. One at a time costs no client much.
+    for (const other of isFull ? stale : stale.slice(0, 1)) await this.#tidy(other);
+    return !isFull || bytesIn(await this.report(owner)) <= totalBytes;
   }
 
   /**
-   * Updates the totals by what an owner holds now, first according to `files`. A list that changed meanwhile is reported again:
-   * its own report may have come before this one.
+   * Updates the totals by what an owner holds now. A record that changed meanwhile is reported again: its own report may have
+   * come before this one.
    */
-  async report(owner: string, files: readonly Entry[]): Promise<Totals> {
-    for (let held = holdingOf(files);;) {
+  async report(owner: string): Promise<Totals> {
+    for (let held = holdingOf(await this.#recordOf(owner));;) {
       const totals = await this.#write(owner, held);
-      const now = holdingOf(await this.read(owner));
+      const now = holdingOf(await this.#recordOf(owner));
       if (isSame(held, now)) return totals;
       held = now;
     }
@@ -163,12 +234,23 @@ function recordKey(owner: string): StoreKey {
   return ["files", owner];
 }
 
-/** Absent if there are no files. */
-function holdingOf(files: readonly Entry[]): Holding | undefined {
-  if (files.length === 0) return undefined;
+function recordOf(files: Entry[], removed: RemovedPart[]): OwnerRecord {
+  return { version: VERSION, files, ...(removed.length > 0 && { removed }) };
+}
+
+function partsOf({ id, parts }: Entry): RemovedPart[] {
+  return parts.map((bytes, part) => ({ id, part, bytes }));
+}
+
+/** Absent if there is nothing. */
+function holdingOf(
+  { files, removed = [] }: Pick<OwnerRecord, "files" | "removed"> = { files: [] },
+): Holding | undefined {
+  if (files.length + removed.length === 0) return undefined;
   const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
-  // JSON has no infinity.
-  return [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries), files.length];
+  // JSON has no infinity. What waits to be removed is due at once.
+  const due = removed.length > 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, ...expiries);
+  return [heldBy(files) + sum(removed.map(({ bytes }) => bytes)), due, files.length];
 }
 
 function isSame(one: Holding | undefined, other: Holding | undefined): boolean {

@@ -112,14 +112,14 @@ class StoredFiles implements Files {
       isPending: true,
       ...(keepMs !== undefined && { expires: created + keepMs }),
     };
-    const held = await this.#records.change(owner, (files) => {
+    await this.#records.change(owner, (files, waiting) => {
       if (files.length >= filesPerKey) throw full(`You have as many files as one key may have (${filesPerKey})`);
-      if (heldBy([...files, entry]) > bytesPerKey) {
+      if (heldBy([...files, entry]) + waiting > bytesPerKey) {
         throw full(`Your files would hold more than one key may store (${bytesPerKey.toLocaleString("en")} bytes)`);
       }
       return [...files, entry];
     });
-    if (!await this.#records.fits(owner, held)) {
+    if (!await this.#records.fits(owner)) {
       await this.#remove(owner, id);
       throw new GatewayError("unavailable", "The files of all keys take all the space that the gateway has for them", {
         reason: "storage_quota_exceeded",
@@ -173,7 +173,7 @@ class StoredFiles implements Files {
       // The client may send the piece again.
       const change = (entry: Entry) => ({ ...entry, parts: withoutIt(entry.parts, part), isPending: true });
       await this.#update(owner, id, change).catch(() => {});
-      await contents.remove({ owner, id, part }, content.length).catch(() => {});
+      await this.#records.discard(owner, id, part, content.length).catch(() => {});
       throw failure;
     }
   }
@@ -201,13 +201,13 @@ class StoredFiles implements Files {
 
   async cancel(owner: string, id: string): Promise<StoredFile> {
     let cancelled: Entry | undefined;
-    const rest = await this.#records.change(owner, (files) => {
+    await this.#records.change(owner, (files) => {
       cancelled = files.find((one) => one.id === id);
       if (!cancelled) throw notFound();
       checkPending(cancelled);
       return files.filter((one) => one !== cancelled);
     });
-    await this.#records.report(owner, rest);
+    await this.#records.report(owner);
     return await this.#fileOf(owner, cancelled!);
   }
 
@@ -222,7 +222,7 @@ class StoredFiles implements Files {
     } catch (failure) {
       const { code } = toGatewayError(failure);
       if (code === "not_found" || code === "invalid_request") {
-        await this.#options.contents.remove({ owner, id, part }, content.length);
+        await this.#records.discard(owner, id, part, content.length);
       }
       throw failure;
     }
@@ -285,10 +285,8 @@ class StoredFiles implements Files {
   }
 
   async #remove(owner: string, id: string): Promise<void> {
-    await this.#records.report(
-      owner,
-      await this.#records.change(owner, (files) => files.filter((one) => one.id !== id)),
-    );
+    await this.#records.change(owner, (files) => files.filter((one) => one.id !== id));
+    await this.#records.report(owner);
   }
 }
 

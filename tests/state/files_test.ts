@@ -2,7 +2,13 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { GatewayError } from "../../src/errors.ts";
-import { createFileContents, inStore, PIECE_BYTES } from "../../src/state/file_contents.ts";
+import {
+  createFileContents,
+  type FileContents,
+  inFolder,
+  inStore,
+  PIECE_BYTES,
+} from "../../src/state/file_contents.ts";
 import { createFiles, type Files } from "../../src/state/files.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { law } from "../support/law.ts";
@@ -188,4 +194,87 @@ Deno.test("files: the bound of all keys counts both uploads of a key, whichever 
   await files.create("one", "first", facts, new Uint8Array(5_000));
   const another = files.create("two", "third", facts, new Uint8Array(5_000));
   assertEquals(await another.then(() => "", codeOf), "storage_quota_exceeded");
+});
+
+const FACTS = { name: "n", mediaType: "text/plain" };
+const BOUNDS = { bytesPerKey: 1e9, totalBytes: 1e9, filesPerKey: 9 };
+const HOUR_MS = 3_600_000;
+
+/** Files whose contents can be broken, on a clock. */
+function breakable(bounds: Partial<typeof BOUNDS> = {}) {
+  const state = { time: 0, isBroken: false };
+  const now = () => state.time;
+  const store = createMemoryStore({ now, limitBytes: 1e9 });
+  const inner = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+  const away = () => Promise.reject(new GatewayError("unavailable", "The folder is away"));
+  const contents: FileContents = {
+    ...inner,
+    write: (...asked) => state.isBroken ? inner.write(...asked).then(away) : inner.write(...asked),
+    remove: (...asked) => state.isBroken ? away() : inner.remove(...asked),
+  };
+  const gateway = () => createFiles({ store, contents, ...BOUNDS, ...bounds, now, patienceMs: 1_000 });
+  const isThere = async (owner: string, id: string, part = 0) =>
+    await store.get(["file content", owner, `${id}.${part}`, 0]) !== undefined;
+  return { state, gateway, files: gateway(), isThere };
+}
+
+Deno.test("files: a content that could not be removed is removed later, and counts until then", async () => {
+  const { state, files, isThere } = breakable({ bytesPerKey: 25_000 });
+  await files.create("one", "id", FACTS, new Uint8Array(20_000));
+  state.isBroken = true;
+  await files.delete("one", "id");
+  assertEquals([await files.list("one"), await isThere("one", "id")], [[], true]);
+  assertEquals((await files.holdings()).map(({ owner, bytes, files }) => [owner, bytes, files]), [["one", 20_000, 0]]);
+  const again = () => files.create("one", "next", FACTS, new Uint8Array(1_500)).then(() => "", codeOf);
+  assertEquals(await again(), "storage_quota_exceeded");
+  state.isBroken = false;
+  // The refused upload has made the room by itself.
+  assertEquals(await again(), "storage_quota_exceeded");
+  assertEquals([await isThere("one", "id"), await again()], [false, ""]);
+});
+
+Deno.test("files: what an owner leaves who never comes back is removed at the requests of others", async () => {
+  const { state, gateway, files, isThere } = breakable();
+  await files.create("lost", "expired", { ...FACTS, keepMs: HOUR_MS }, new Uint8Array(9));
+  await files.begin("lost", "begun", FACTS, 9);
+  await files.add("lost", "begun", new Uint8Array(5));
+  await files.create("gone", "undeleted", FACTS, new Uint8Array(9));
+  state.isBroken = true;
+  await files.delete("gone", "undeleted");
+  state.isBroken = false;
+  state.time += HOUR_MS;
+  // Another process, whose first request lists.
+  assertEquals(await gateway().list("other"), []);
+  const left = [isThere("lost", "expired"), isThere("lost", "begun"), isThere("gone", "undeleted")];
+  assertEquals(await Promise.all(left), [false, false, false]);
+  assertEquals(await files.holdings(), []);
+});
+
+Deno.test("files: a piece that was written but not acknowledged, and cannot be removed, does not stay", async () => {
+  const { state, files, isThere } = breakable();
+  await files.begin("one", "id", FACTS, 9);
+  state.isBroken = true;
+  assertEquals(await files.add("one", "id", new Uint8Array(4)).then(() => "", codeOf), "unavailable");
+  state.isBroken = false;
+  assertEquals(await isThere("one", "id"), true);
+  await files.cancel("one", "id");
+  assertEquals([await isThere("one", "id"), await files.holdings()], [false, []]);
+});
+
+Deno.test("files: drafts that a process left in the folder are removed, and those of a running one are not", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const key = () => Promise.resolve(new Uint8Array(32));
+    const write = (id: string) =>
+      createFileContents(inFolder(folder), key).write({ owner: "one", id, part: 0 }, new Uint8Array(9), Infinity);
+    const [left, running] = [`${folder}/a.sealed.1.new`, `${folder}/b.sealed.2.new`];
+    for (const path of [left, running]) await Deno.writeTextFile(path, "sealed");
+    const old = new Date(Date.now() - 2 * HOUR_MS);
+    await Deno.utime(left, old, old);
+    await write("id");
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.endsWith(".new"));
+    assertEquals(names, ["b.sealed.2.new"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
