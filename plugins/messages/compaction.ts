@@ -19,7 +19,7 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
   const edits = asList(asObject(management).edits);
   const place = edits.findIndex((edit) => isJsonObject(edit) && typeof edit.type === "string" && EDIT.test(edit.type));
   if (isJsonObject(compaction) && compaction.type === "summarize") {
-    if (place >= 0) refuse("Cannot be used together with context_management", "compaction");
+    if (place >= 0) refuse("compaction", "cannot be used together with context_management");
     return {
       when: "now",
       covers: "all",
@@ -29,8 +29,8 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
     };
   }
   if (place < 0) return undefined;
-  const path = `context_management.edits[${place}]`;
   const edit = edits[place] as JsonObject;
+  const path = `context_management.edits.${place}.${edit.type}`;
   const others = edits.filter((_, index) => index !== place);
   const left = { ...management as JsonObject, edits: others };
   return {
@@ -59,16 +59,17 @@ function triggerIn({ trigger }: JsonObject, path: string): number {
   if (trigger === undefined || trigger === null) return DEFAULT_TRIGGER;
   const { type, value } = asObject(trigger);
   if (type === "input_tokens" && typeof value === "number" && Number.isInteger(value) && value > 0) return value;
-  return refuse('Expected {"type": "input_tokens", "value": <a number of tokens>}', `${path}.trigger`);
+  return refuse(`${path}.trigger`, 'expected {"type": "input_tokens", "value": <a number of tokens>}');
 }
 
 function textIn({ instructions }: JsonObject, path: string): string | undefined {
   if (instructions === undefined || instructions === null) return undefined;
-  return isText(instructions) ? instructions : refuse("Expected a text", `${path}.instructions`);
+  return isText(instructions) ? instructions : refuse(`${path}.instructions`, "expected a text");
 }
 
-function refuse(message: string, param: string): never {
-  throw new GatewayError("invalid_request", message, { param });
+/** In the form in which the vendor refuses malformed edits. */
+function refuse(param: string, reason: string): never {
+  throw new GatewayError("invalid_request", `${param}: ${reason}`, { param });
 }
 
 const TYPE = "compaction";

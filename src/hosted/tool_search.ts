@@ -42,7 +42,7 @@ function* search(call: ToolSearchCall, tools: readonly Tool[]): SlicedWork<Hoste
   }
 }
 
-/** Of several tools of one name, the model gets the first. */
+/** For the model, a name is that of the first tool that has it. */
 function searchable(tools: readonly Tool[]): FunctionTool[] {
   const byName = new Map<string, FunctionTool>();
   for (const tool of tools) {

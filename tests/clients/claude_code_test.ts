@@ -3,12 +3,14 @@
  * installs it; the cases of the real engine need one at `LANEWAY_TEST_ENGINE`.
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { estimateTextTokens } from "../../src/canonical/estimate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { answerStream, answerWhole, ENDING, frame, word } from "../support/chat.ts";
 import { missingEngine } from "../support/engine.ts";
 import { KEY, type Person, withClaudeCode } from "./claude_code.ts";
 import { CLAUDE_CODE, install } from "./install.ts";
+import { TOOLS } from "./many_tools.ts";
 import type { Exchange } from "./recorder.ts";
 import { PAGES, SEARCHED_BY_SCRIPT, searching } from "./searching.ts";
 
@@ -223,6 +225,28 @@ test("a tool that was deferred is shown to the model once a search has found it"
   assertReadable(sent);
 }, { script: calling("ToolSearch", { query: "select:WebFetch", max_results: 5 }, "Found.") });
 
+test("of 300 tools of a server, a few are sent, and one that was found is called", async ({ sent, run }) => {
+  const args = ["run", "--no-config", "--no-lock", new URL("many_tools.ts", import.meta.url).pathname];
+  const servers = JSON.stringify({ mcpServers: { many: { command: Deno.execPath(), args } } });
+  const options = ["--mcp-config", servers, "--strict-mcp-config", "--allowedTools", "mcp__many__task_77"];
+  const { result, exchanges } = await run(["Hello", "--model", "scripted", ...options, ...AS_EVENTS]);
+  assertEquals([result.is_error, result.result], [false, "Done."]);
+  // The model knows the names of all of them, so that it can search.
+  for (const { name } of TOOLS) assertStringIncludes(JSON.stringify(sent[0]!.messages), `mcp__many__${name}`);
+  const deferred = /^(mcp__many__|DeferredToolPlaceholder$)/;
+  const ofServer = sent.map((body) => functionNames(body).filter((name) => deferred.test(String(name))));
+  assertEquals(ofServer, [[], ["mcp__many__task_77"], ["mcp__many__task_77"]]);
+  assertEquals(turnOf(sent[2]!, -1), { role: "tool", tool_call_id: "call_2", content: "task_77 is done in Oslo" });
+  for (const { tools } of sent) assert(estimateTextTokens(JSON.stringify(tools)) < 20_000);
+  assertEquals(messagesOf(exchanges).map(({ status }) => status), [200, 200, 200]);
+  assertReadable(sent);
+}, {
+  script: (call) =>
+    call === 0
+      ? calling("ToolSearch", { query: "select:mcp__many__task_77", max_results: 5 }, "")(0)
+      : calling("mcp__many__task_77", { city: "Oslo" }, "Done.", "call_2")(call - 1),
+});
+
 const THOUGHTS = [' First "look",\n\t then ', "Now again \u{1f600} ", "Enough."];
 const MARK = { google: { thought_signature: "c2lnbmF0dXJl" } };
 
@@ -403,8 +427,8 @@ test("an unknown model: it says that the model may not exist", async ({ run }) =
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** Calls a tool, and says a text after its result. */
-function calling(name: string, input: JsonObject, text: string): (call: number) => Response {
-  const call = { index: 0, id: "call_1", type: "function", function: { name, arguments: JSON.stringify(input) } };
+function calling(name: string, input: JsonObject, text: string, id = "call_1"): (call: number) => Response {
+  const call = { index: 0, id, type: "function", function: { name, arguments: JSON.stringify(input) } };
   return (number) =>
     number === 0
       ? answerStream([frame({ delta: { role: "assistant", tool_calls: [call] }, finish_reason: "tool_calls" }), DONE])

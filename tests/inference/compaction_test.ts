@@ -396,7 +396,8 @@ Deno.test("compact: messages: other edits stay a note, and a trigger that is non
   const wrong = { edits: [{ type: "compact_20260112", trigger: { type: "tool_uses", value: 3 } }] };
   const refused = await app.post("/oss/v1/messages", { ...body, context_management: wrong });
   assertEquals(refused.status, 400);
-  assertStringIncludes((await refused.json()).error.message, "input_tokens");
+  const path = "context_management.edits.0.compact_20260112.trigger";
+  assertStringIncludes((await refused.json()).error.message, `${path}: expected {"type": "input_tokens"`);
 });
 
 Deno.test("compact: messages: an edit whose type is a number that no double holds is refused like others", async () => {
