@@ -2,6 +2,7 @@
  * Hosted tools for models whose servers run none. Each one is offered as functions, and what the gateway ran appears in
  * the conversation as function calls and results.
  */
+// deno-lint-ignore-file house/file-length -- every hosted tool is named, offered and read here, side by side
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
 import type {
   Domains,

@@ -2,6 +2,7 @@
  * Arranges the turns of a conversation for an upstream that speaks another wire, or repairs them for one that speaks
  * the client's wire.
  */
+// deno-lint-ignore-file house/file-length -- the ways in which turns change are read side by side
 import type {
   AssistantMessage,
   InputPart,
