@@ -5,7 +5,7 @@ import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
-import { isSpoken } from "./hosted_blocks.ts";
+import { containerIn, isSpoken } from "./hosted_blocks.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -34,6 +34,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...serializeFinish(output.finish),
     usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
     ...safeguardResults(exchange.wire.body),
+    ...containerIn(output.content),
     ...extra,
   };
 }

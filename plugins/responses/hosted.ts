@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject: hosted tools on this wire, in both directions
 /**
  * Tools that the server runs: how clients ask for them, and the items of their calls and results. Shapes: the vendor's SDK, and
  * recorded answers of its server.
@@ -6,6 +7,7 @@ import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type {
   Approval,
+  ExecutedCode,
   HostedApproval,
   HostedCall,
   HostedResult,
@@ -43,7 +45,20 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
       ...((size === "low" || size === "medium" || size === "high") && { size }),
     };
   }
+  if (type === "code_interpreter") return codeWork(tool);
   return type === "mcp" ? remoteWork(tool) : undefined;
+}
+
+/** Without a container of its own, a request goes on in the last one of its conversation. */
+function codeWork({ container }: JsonObject): HostedWork {
+  const { file_ids } = asObject(container);
+  return {
+    kind: "code",
+    prefix: "cntr_",
+    continues: true,
+    ...presentText("container", container),
+    ...present("files", textsIn(file_ids)),
+  };
 }
 
 function remoteWork(tool: JsonObject): HostedWork | undefined {
@@ -117,7 +132,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|mcp|mcpl|mcpr)_/;
+const PREFIX = /^(ws|mcp|mcpl|mcpr|ci)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -134,6 +149,8 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
       const tools = asObjects(item.tools).map(toolIn);
       return { call: { kind: "mcp-list", server }, result: { kind: "tools", tools } };
     }
+    case "code_interpreter_call":
+      return codeIn(item);
     case "mcp_approval_request":
       return { call: remoteCall(item), awaitsApproval: true };
     case "mcp_call":
@@ -171,6 +188,17 @@ function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "re
     default:
       return undefined;
   }
+}
+
+/** Clients may send the call back without its outputs. */
+function codeIn({ code, container_id, outputs, status }: JsonObject): Pick<HostedPart, "call" | "result"> {
+  const logs = Array.isArray(outputs) ? asObjects(outputs).map((one) => asText(one.logs)) : undefined;
+  const result: HostedResult = status === "failed"
+    ? { kind: "error", code: "unavailable" }
+    : logs
+    ? { kind: "executed", stdout: logs.join("\n"), stderr: "", exitCode: 0, files: [] }
+    : { kind: "lost" };
+  return { call: { kind: "code", code: asText(code), container: asText(container_id) }, result };
 }
 
 function remoteCall({ server_label, name, arguments: input }: JsonObject): HostedCall {
@@ -215,6 +243,15 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
       const action = actionOf(call, result, sources);
       return { type: "web_search_call", id: `ws_${bare}`, status, ...(result && { action }) };
     }
+    case "code":
+      return {
+        type: "code_interpreter_call",
+        id: `ci_${bare}`,
+        status,
+        code: call.code,
+        container_id: call.container,
+        outputs: result?.kind === "executed" ? outputsOf(result) : result ? [] : null,
+      };
     case "mcp-list": {
       const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
       const error = failed ? { error: result.message ?? result.code } : {};
@@ -238,7 +275,7 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
 }
 
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "code" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {
@@ -259,6 +296,11 @@ function actionOf(
     default:
       return call satisfies never;
   }
+}
+
+function outputsOf({ stdout, stderr }: ExecutedCode): JsonObject[] {
+  const logs = [stdout, stderr].filter((text) => text !== "").join("\n");
+  return logs === "" ? [] : [{ type: "logs", logs }];
 }
 
 function resultOf(result: HostedResult | undefined): JsonObject {

@@ -17,6 +17,16 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
     case "web-fetch":
     case "find-in-page":
       return [added(item), begun, ["response.web_search_call.searching", place]];
+    case "code": {
+      const { code } = part.call;
+      return [
+        added({ ...item, code: "", outputs: [] }),
+        begun,
+        ["response.code_interpreter_call_code.delta", { ...place, delta: code }],
+        ["response.code_interpreter_call_code.done", { ...place, code }],
+        ["response.code_interpreter_call.interpreting", place],
+      ];
+    }
     case "mcp-list":
       return [added({ ...item, tools: [] }), begun];
     case "mcp": {
@@ -35,7 +45,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
 
 /** The events that end a step. A search that failed has no event of its own but that of its end. */
 export function endHosted(part: HostedPart, item: JsonObject, output_index: number): ItemEvent[] {
-  const isFailure = part.result?.kind === "error" && item.type !== "web_search_call";
+  const isFailure = part.result?.kind === "error" && part.call.kind !== "code" && item.type !== "web_search_call";
   return [
     [`response.${item.type}.${isFailure ? "failed" : "completed"}`, { output_index, item_id: item.id }],
     ["response.output_item.done", { output_index, item }],

@@ -65,7 +65,7 @@ function answerWith(
   const words = content.map((part) => part.type === "text" ? part.text : "").join("");
   const calls = content.flatMap((part) => part.type === "hosted" && part.result ? [part.call.kind] : []);
   const uses = (...kinds: string[]) => calls.filter((kind) => kinds.includes(kind)).length;
-  const counted = { webSearch: uses("web-search"), webFetch: uses("web-fetch"), mcp: uses("mcp") };
+  const counted = { webSearch: uses("web-search"), webFetch: uses("web-fetch"), mcp: uses("mcp"), code: uses("code") };
   const hostedUses = Object.fromEntries(Object.entries(counted).filter(([, count]) => count > 0));
   return {
     model,

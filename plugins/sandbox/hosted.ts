@@ -81,7 +81,15 @@ function chooseTools(
   );
 }
 
-const WORD_OF: Record<HostedWork["kind"], string> = { "web-search": "search", "web-fetch": "https://", mcp: "mcp" };
+const WORD_OF: Record<HostedWork["kind"], string> = {
+  "web-search": "search",
+  "web-fetch": "https://",
+  code: "python",
+  mcp: "mcp",
+};
+
+/** An example of code and its output. The sandbox runs none. */
+const RUN = { code: "print(6 * 7)", stdout: "42\n" };
 
 interface Step {
   call: HostedCall;
@@ -98,6 +106,13 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
     }
     case "web-fetch":
       return [{ call: { kind: "web-fetch", url }, result: open(url) }];
+    case "code": {
+      const container = work.container ?? `${work.prefix}sandbox000000000000`;
+      return [{
+        call: { kind: "code", code: RUN.code, container },
+        result: { kind: "executed", stdout: RUN.stdout, stderr: "", exitCode: 0, files: [] },
+      }];
+    }
     case "mcp": {
       const { server, approval } = work;
       const call: HostedCall = { kind: "mcp", server, name: READ_PAGE.name, input: JSON.stringify({ url }) };
@@ -166,6 +181,8 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
+      case "executed":
+        return [`an example, because the sandbox runs no code: "${RUN.code}" prints ${RUN.stdout.trim()}`];
       case "tools":
       case "lost":
         return [];

@@ -20,7 +20,7 @@ function load(): Promise<void> | undefined {
 export const sandbox: Driver = {
   name: "sandbox",
   wire: "sandbox",
-  runs: ["web-search", "web-fetch", "mcp"],
+  runs: ["web-search", "web-fetch", "code", "mcp"],
   operations: {
     generate: { local: generate },
     embed: { local: embed },

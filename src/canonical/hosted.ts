@@ -5,7 +5,7 @@
 import type { JsonObject } from "./json.ts";
 
 /** The task of a hosted tool. */
-export type HostedWork = SearchWork | FetchWork | RemoteWork;
+export type HostedWork = SearchWork | FetchWork | CodeWork | RemoteWork;
 
 /** Searching the web. */
 export interface SearchWork {
@@ -27,6 +27,23 @@ export interface FetchWork {
   domains?: Domains;
   /** The longest page that the model receives, in tokens. */
   maxTokens?: number;
+}
+
+/** Running code that the model writes, in a container. */
+export interface CodeWork {
+  kind: "code";
+  maxUses?: number;
+  /** The container that the request names. */
+  container?: string;
+  /** Whether the conversation goes on in the container of its last call if the request names none. */
+  continues?: boolean;
+  /** The beginning of the ids of containers on the wire. */
+  prefix: string;
+  /** The request field that names the container, if the tool does not. Needed only by the one that runs the tool. */
+  field?: string;
+  /** The ids of the files that a new container begins with, and of those that are put into one that is there. */
+  files?: readonly string[];
+  newFiles?: readonly string[];
 }
 
 /** Calling the tools of a Model Context Protocol server. */
@@ -78,6 +95,8 @@ export type HostedCall =
   | { kind: "web-search"; query: string }
   | { kind: "web-fetch"; url: string }
   | { kind: "find-in-page"; url: string; pattern: string }
+  /** `container`: empty if the client has not kept it. */
+  | { kind: "code"; code: string; container: string }
   /** Lists a server's tools. Called by the gateway, never by the model. */
   | { kind: "mcp-list"; server: string }
   | { kind: "mcp"; server: string; name: string; input: string };
@@ -88,9 +107,30 @@ export type HostedResult =
   | { kind: "page"; page: Page }
   | { kind: "tools"; tools: readonly RemoteTool[] }
   | { kind: "content"; content: readonly RemoteContent[]; isError?: true }
+  | ExecutedCode
   /** The result arrived, but the client has not kept it. */
   | { kind: "lost" }
   | { kind: "error"; code: HostedErrorCode; message?: string };
+
+/** The output of code, and the files that it has made. */
+export interface ExecutedCode {
+  kind: "executed";
+  stdout: string;
+  stderr: string;
+  exitCode: number;
+  files: readonly MadeFile[];
+  /** When the container expires, in milliseconds since the epoch. Absent if the client has not kept it. */
+  expires?: number;
+}
+
+/** A file that code has made, which is stored for the caller. */
+export interface MadeFile {
+  /** The id without the prefix of a wire. */
+  id: string;
+  name: string;
+  mediaType: string;
+  bytes: number;
+}
 
 /** The content of a remote tool's answer. */
 export type RemoteContent =
@@ -147,6 +187,8 @@ export type HostedErrorCode =
   | "not_in_conversation"
   | "not_accessible"
   | "unsupported_type"
+  | "too_late"
+  | "expired"
   | "too_large";
 
 /** Whether the client approves a call that waited for it. */

@@ -6,6 +6,7 @@ export interface HostedUses {
   webSearch?: number;
   webFetch?: number;
   mcp?: number;
+  code?: number;
 }
 
 /** Token counts. The totals include their parts: `inputTokens` the cached tokens, `outputTokens` the reasoning. */
@@ -118,5 +119,5 @@ function addUses(one: HostedUses | undefined, other: HostedUses | undefined): { 
   if (!one || !other) return one || other ? { hostedUses: one ?? other } : {};
   const sum = (key: keyof HostedUses) =>
     one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
-  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp") } };
+  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp"), ...sum("code") } };
 }

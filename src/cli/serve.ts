@@ -4,7 +4,7 @@ import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { FETCHER_URL, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
+import { FETCHER_URL, INTERPRETER_URL, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
@@ -23,6 +23,10 @@ import type { Worker } from "./worker.ts";
 const NO_DOCUMENTS =
   "Documents: PDFs and office documents get 400, because no fetcher runs beside the gateway. Start it with the launcher " +
   'from its sources, or name a fetcher in "hostedTools.webFetch"';
+
+const NO_INTERPRETER =
+  "Code execution is off, because no interpreter runs beside the gateway. Start it with the launcher from its " +
+  "sources";
 
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
@@ -93,6 +97,7 @@ async function serveUntilStopped(
   await worker?.begin(loaded, running);
   await onServing?.();
   if (lacksFetcher(loaded.config, platform)) say(NO_DOCUMENTS);
+  if (loaded.config.hostedTools.codeExecution && platform.env(INTERPRETER_URL) === undefined) say(NO_INTERPRETER);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
   void import("./settle_in.ts").then(({ settleIn }) =>

@@ -1,5 +1,5 @@
 import type { HostedWork } from "../canonical/hosted.ts";
-import { FETCHER_URL } from "../config/permissions.ts";
+import { FETCHER_URL, INTERPRETER_URL } from "../config/permissions.ts";
 import { secretAt } from "../config/secrets.ts";
 import type { ReadDocument } from "../hosted/read_document.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
@@ -23,6 +23,7 @@ export function createHosted(world: World): HostedRunner {
       });
     return {
       runs: (work) => isConfigured(work, world),
+      expiryOf: async (...args) => await (await load()).expiryOf(...args),
       permissions: async (...args) => await (await load()).permissions(...args),
       async run(call, work, facts) {
         const result = await (await load()).run(call, work, facts);
@@ -42,13 +43,15 @@ export function createHosted(world: World): HostedRunner {
 
 function isConfigured(
   work: HostedWork,
-  { config: { hostedTools: { webSearch, webFetch, mcp } }, env }: World,
+  { config: { hostedTools: { webSearch, webFetch, codeExecution, mcp } }, env }: World,
 ): boolean {
   switch (work.kind) {
     case "web-search":
       return webSearch !== undefined;
     case "web-fetch":
       return webFetch !== undefined && (webFetch.url ?? env(FETCHER_URL)) !== undefined;
+    case "code":
+      return codeExecution !== undefined && env(INTERPRETER_URL) !== undefined;
     case "mcp":
       return work.url === undefined ? Object.hasOwn(mcp.servers, work.server) : isAllowed(work.url, mcp.allow);
     default:

@@ -87,7 +87,7 @@ function withOwnTools(
     hosted: {
       canPause,
       isBegun: due.length + lists.unknown.length > 0,
-      offer: () => offered ??= offer(run, lists, due, context),
+      offer: () => offered ??= offer(run, lists, due, messages, context),
     },
   };
 }
@@ -96,15 +96,21 @@ async function offer(
   tools: readonly Tool[],
   lists: Lists,
   due: readonly HostedPart[],
+  messages: readonly Message[],
   context: RequestContext,
 ): Promise<Offered> {
   const added = await listTools(lists, factsOf(context, () => false), context);
   const opensPages = context.gateway.hosted.runner.runs({ kind: "web-fetch" });
-  const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
-    work.kind !== "web-search" || does === "web-search" || opensPages
-  );
+  const work = tools.find((tool) => tool.type === "hosted" && tool.work?.kind === "code");
+  const code = work?.type === "hosted" && work.work?.kind === "code"
+    ? await (await import("./code_execution.ts")).openCode(work.work, messages, context)
+    : undefined;
+  const offered = functionsFor(tools, lists.known);
+  const functions = (code ? offered.map((one) => one.does === "code" ? code.offered(one) : one) : offered).filter((
+    { work, does },
+  ) => work.kind !== "web-search" || does === "web-search" || opensPages);
   const usable = await Promise.all(functions.map((one) => permitted(one, context)));
-  return { functions: usable.flat(), before: [...added, ...due] };
+  return { functions: usable.flat(), before: [...added, ...due], ...(code && { code: code.place }) };
 }
 
 /** The function as the caller may use it: not at all, or with the client's approval. */
@@ -137,6 +143,7 @@ function withoutFields(
 ): Input<"generate"> {
   const names = new Set(added.flatMap(({ extra }) => Object.keys(extra.fields)));
   const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
+  for (const { work } of own) if (work.kind === "code" && work.field !== undefined) names.add(work.field);
   const { extra } = input;
   if (!extra || names.size + servers.length === 0) return input;
   const fields = Object.entries(extra.fields).filter(([name]) => !names.has(name)).flatMap(([name, value]) => {
@@ -186,7 +193,7 @@ function hostedAnswer(
 }
 
 function runRounds(
-  { functions, before }: Offered,
+  { functions, before, code }: Offered,
   canPause: boolean,
   inference: Inference<"generate">,
   ask: Ask<"generate">,
@@ -219,7 +226,8 @@ function runRounds(
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
+      const run = () =>
+        runTraced(call, work, { ...factsOf(context, (url) => named.has(url), own), code }, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;

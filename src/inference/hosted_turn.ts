@@ -143,7 +143,7 @@ export class Uses {
   }
 }
 
-const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp" } as const;
+const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp", code: "code" } as const;
 
 /** Turns the events of several rounds into those of one answer. */
 export class JoinedRounds {

@@ -56,7 +56,11 @@ export async function runTraced(
   const end = requestLog.trace?.tool(call.kind);
   requestLog.capture?.event("hosted tool", call.kind);
   const run = (outgoing: HostedCall) => gateway.hosted.runner.run(outgoing, work, facts);
-  const result = await (gateway.stages.length === 0 ? run(call) : runOutgoing(call, work, context, within, run));
+  // Code stays on this machine, and the results pass the stages on their way to the model.
+  const result =
+    await (gateway.stages.length === 0 || call.kind === "code"
+      ? run(call)
+      : runOutgoing(call, work, context, within, run));
   requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;
