@@ -41,7 +41,9 @@ export function workOf(tool: WireTool): HostedWork | undefined {
   if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
     return { kind: "web-fetch", ...shared, ...present("maxTokens", asCount(fields.max_content_tokens)) };
   }
-  return /^code_execution_\d+$/.test(tool.type ?? "") ? { kind: "code", prefix: "container_" } : undefined;
+  if (!/^code_execution_\d+$/.test(tool.type ?? "")) return undefined;
+  const isPython = tool.type === "code_execution_20250522";
+  return { kind: "code", prefix: "container_", ...(!isPython && { lacks: "the shell and the text editor" }) };
 }
 
 /** The request's tools, with what it says of the container of its code: the container's id, and the files to put into it. */

@@ -13,6 +13,7 @@ import type {
   HostedResult,
   HostedWork,
   Location,
+  MadeFile,
   RemoteTool,
   ToolFilter,
 } from "../../src/canonical/hosted.ts";
@@ -27,6 +28,7 @@ import {
   present,
   presentText,
 } from "../../src/canonical/json.ts";
+import { offsetsIn } from "./offsets.ts";
 import { WIRE } from "./wire.ts";
 
 /** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
@@ -296,6 +298,34 @@ function actionOf(
     default:
       return call satisfies never;
   }
+}
+
+/** The files that code has made, as citations of the text after it. The whole list is cited there: no later text has them. */
+export function citeFiles(text: string, made: MadeHere[]): JsonObject[] {
+  const points = (units: number) => offsetsIn(text).toCodePoints(units);
+  return made.splice(0).map(({ container, file: { id, name } }) => {
+    const found = [`sandbox:/mnt/data/${name}`, name].find((words) => text.includes(words));
+    const start = found === undefined ? text.length : text.indexOf(found);
+    return {
+      type: "container_file_citation",
+      container_id: container,
+      file_id: `file-${id}`,
+      filename: name,
+      start_index: points(start),
+      end_index: points(start + (found?.length ?? 0)),
+    };
+  });
+}
+
+/** A file that no text has cited yet. */
+export interface MadeHere {
+  container: string;
+  file: MadeFile;
+}
+
+export function filesMadeBy({ call, result }: HostedPart): MadeHere[] {
+  if (call.kind !== "code" || result?.kind !== "executed") return [];
+  return result.files.map((file) => ({ container: call.container, file }));
 }
 
 function outputsOf({ stdout, stderr }: ExecutedCode): JsonObject[] {

@@ -17,7 +17,14 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import { includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
+import {
+  citeFiles,
+  filesMadeBy,
+  includesSources,
+  type MadeHere,
+  serializeHosted,
+  withoutCredentials,
+} from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
 import { type Namespaces, namespacesOf } from "./namespaces.ts";
@@ -80,6 +87,7 @@ function serializeParts({ content, finish }: GenerateResponse, facts: Facts, con
     if (one.type === "hosted") steps.delete(one.id);
     const written = part && spoken(part, speech);
     if (!written) continue;
+    if (written.type === "hosted") speech.made.push(...filesMadeBy(written));
     const item = serializeItem(written, partId(facts.id, part, index), speech);
     if (index === content.length - 1 && isCut(finish, part)) item.status = "incomplete";
     output.push(item);
@@ -191,6 +199,8 @@ export interface Speech extends Context {
   showsSources: boolean;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
+  /** The files that code has made and no text has cited. */
+  made: MadeHere[];
 }
 
 export function speechFor({ body, stored }: Facts, context: Context): Speech {
@@ -203,6 +213,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
     stored,
     searches: searchesItself(body),
     showsSources: includesSources(body),
+    made: [],
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -231,7 +242,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     case "text":
     case "refusal": {
       const { item, own } = splitFields(part);
-      const content = [contentOf(part, own)];
+      const content = [contentOf(part, own, speech)];
       return over({ id, type: "message", status: "completed", role: "assistant", content, ...item });
     }
     case "reasoning":
@@ -270,11 +281,17 @@ function splitFields({ extra }: Pick<OutputPart, "extra">): { item: JsonObject; 
   return { item, own };
 }
 
-function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own: JsonObject): JsonObject {
+function contentOf(
+  part: Extract<OutputPart, { type: "text" | "refusal" }>,
+  own: JsonObject,
+  { made }: Speech,
+): JsonObject {
   return part.type === "refusal" ? { type: "refusal", refusal: part.text, ...own } : {
     type: "output_text",
     text: part.text,
-    annotations: serializeAnnotations(part),
+    annotations: made.length > 0 && part.text !== ""
+      ? [...serializeAnnotations(part), ...citeFiles(part.text, made)]
+      : serializeAnnotations(part),
     logprobs: [],
     ...own,
   };

@@ -13,7 +13,7 @@ import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
-import { serializeHosted } from "./hosted.ts";
+import { filesMadeBy, serializeHosted } from "./hosted.ts";
 import { beginHosted, endHosted } from "./hosted_events.ts";
 import { partId } from "./item_ids.ts";
 import {
@@ -123,6 +123,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     }
     if (!part.result) return void (part.awaitsApproval || this.#running.set(part.id, at));
     this.#running.delete(part.id);
+    this.#speech.made.push(...filesMadeBy(part));
     this.#output[at] = item;
     this.#emitAll(endHosted(part, item, at), emit);
   }

@@ -37,6 +37,8 @@ export interface CodeWork {
   container?: string;
   /** Whether the conversation goes on in the container of its last call if the request names none. */
   continues?: boolean;
+  /** The other ways of the tool to work in a container, in words. The gateway has none of them. */
+  lacks?: string;
   /** The beginning of the ids of containers on the wire. */
   prefix: string;
   /** The request field that names the container, if the tool does not. Needed only by the one that runs the tool. */

@@ -1,5 +1,5 @@
 /** The container of an answer's code: which one it is, and the files that go in and out. */
-import { bareId, type StoredFile } from "../canonical/files.ts";
+import { bareId, MADE_BY_TOOL, type StoredFile } from "../canonical/files.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { CodeWork, MadeFile } from "../canonical/hosted.ts";
 import { typeByName } from "../canonical/document_types.ts";
@@ -18,18 +18,19 @@ const FOLDER = "/mnt/data";
 const KEPT_MS = 30 * 24 * 3_600_000;
 
 /** The container of an answer, and the function that is offered for it. */
-export interface OpenedCode {
+export interface PlacedCode {
   place: CodePlace;
   /** The function with its container, and with the names of the files in it. */
   offered(one: HostedFunction): HostedFunction;
 }
 
 /** Throws if the request names a container or a file that the caller does not have. */
-export async function openCode(
+export async function placeCode(
   work: CodeWork,
   messages: readonly Message[],
   context: RequestContext,
-): Promise<OpenedCode> {
+): Promise<PlacedCode> {
+  if (work.lacks !== undefined) context.note(`code runs as Python alone: dropped ${work.lacks}`);
   const { id, isNew } = await containerOf(work, messages, context);
   const wanted = (isNew ? work.files : work.newFiles) ?? [];
   const given = wanted.length === 0 ? [] : await findAll(wanted, context);
@@ -127,7 +128,7 @@ async function keepAll(
       const files = await openFiles(context);
       const content = builtin("node:buffer").Buffer.from(data, "base64");
       const mediaType = typeByName(name) ?? "application/octet-stream";
-      const facts = { name, mediaType, purpose: MADE, keepMs: KEPT_MS };
+      const facts = { name, mediaType, purpose: MADE_BY_TOOL, keepMs: KEPT_MS };
       const { id, bytes } = await files.create(owner, newId(), facts, content);
       kept.push({ id, name, mediaType, bytes });
     } catch (thrown) {
@@ -136,6 +137,3 @@ async function keepAll(
   }
   return kept;
 }
-
-/** The purpose of a file that a tool has made. Clients may download it on every wire. */
-export const MADE = "assistants_output";

@@ -103,7 +103,7 @@ async function offer(
   const opensPages = context.gateway.hosted.runner.runs({ kind: "web-fetch" });
   const work = tools.find((tool) => tool.type === "hosted" && tool.work?.kind === "code");
   const code = work?.type === "hosted" && work.work?.kind === "code"
-    ? await (await import("./code_execution.ts")).openCode(work.work, messages, context)
+    ? await (await import("./code_execution.ts")).placeCode(work.work, messages, context)
     : undefined;
   const offered = functionsFor(tools, lists.known);
   const functions = (code ? offered.map((one) => one.does === "code" ? code.offered(one) : one) : offered).filter((

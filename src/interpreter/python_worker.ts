@@ -1,27 +1,7 @@
 /** Python in a thread. Once it is loaded, the thread gives up even what it could read, because it runs code of strangers. */
-import { giveUpPermissions } from "../platform/give_up_permissions.ts";
+import { giveUpPermissions, hideRuntime } from "../platform/give_up_permissions.ts";
 import type { ContainerLimits, Order, Report } from "./protocol.ts";
 import { type Python, startPython } from "./python.ts";
-
-/** The globals that code could use if it reached the objects of the thread itself. */
-const TEMPTING = [
-  "Deno",
-  "process",
-  "fetch",
-  "Worker",
-  "SharedWorker",
-  "WebSocket",
-  "WebSocketStream",
-  "EventSource",
-  "BroadcastChannel",
-  "Request",
-  "Response",
-  "caches",
-  "localStorage",
-  "sessionStorage",
-  "postMessage",
-  "close",
-];
 
 const scope = self as unknown as {
   postMessage(report: Report): void;
@@ -42,9 +22,7 @@ scope.onmessage = ({ data }) => {
 async function start(limits: ContainerLimits): Promise<Python> {
   const started = await startPython(limits, () => post({ id: present, failed: true }));
   await giveUpPermissions();
-  for (const name of TEMPTING) Reflect.deleteProperty(globalThis, name);
-  // The console writes to the process's own streams.
-  Object.assign(globalThis, { console: new Proxy({}, { get: () => () => {} }) });
+  hideRuntime();
   post({ id: 0 });
   return started;
 }

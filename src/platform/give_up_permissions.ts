@@ -13,3 +13,29 @@ export async function giveUpPermissions(): Promise<void> {
   const { permission } = process as { permission?: { drop?(scope: string): void } };
   for (const scope of SCOPES) permission?.drop?.(scope);
 }
+
+/** The globals that code could use if it reached the objects of the thread itself. */
+const TEMPTING = [
+  "Deno",
+  "process",
+  "fetch",
+  "Worker",
+  "SharedWorker",
+  "WebSocket",
+  "WebSocketStream",
+  "EventSource",
+  "BroadcastChannel",
+  "Request",
+  "Response",
+  "caches",
+  "localStorage",
+  "sessionStorage",
+  "postMessage",
+  "close",
+];
+
+/** Removes from the thread what the permissions are about, and its console, which writes to the process's own streams. */
+export function hideRuntime(): void {
+  for (const name of TEMPTING) Reflect.deleteProperty(globalThis, name);
+  Object.assign(globalThis, { console: new Proxy({}, { get: () => () => {} }) });
+}

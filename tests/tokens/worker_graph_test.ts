@@ -11,7 +11,9 @@ function* sources(folder: string): Generator<string> {
 }
 
 /** The fetcher and the interpreter are programs of their own, which no binary contains. */
-const paths = [...sources("src/"), ...sources("plugins/")].filter((path) => !/^src\/(fetcher|interpreter)\//.test(path));
+const paths = [...sources("src/"), ...sources("plugins/")].filter((path) =>
+  !/^src\/(fetcher|interpreter)\//.test(path)
+);
 const files = paths.map((path) => ({
   path,
   text: Deno.readTextFileSync(new URL(path, ROOT)),
