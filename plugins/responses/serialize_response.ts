@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject: an answer as a response object
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import {
   type FilePart,

@@ -9,7 +9,7 @@ export interface Interpreting {
   containers: Containers;
   /** Runs code in the caller's container, which is made if it is not there. */
   run(code: string, more?: Partial<RunRequest>): Promise<RunAnswer>;
-  /** The same for code that has to end. */
+  /** Like `run`, but for code that has to end. */
   ran(code: string, more?: Partial<RunRequest>): Promise<Executed>;
 }
 
