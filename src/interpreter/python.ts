@@ -72,14 +72,12 @@ const DEEPEST = 8;
 
 export class Python {
   readonly #runtime: Runtime;
-  readonly #limits: ContainerLimits;
   readonly #run: (code: string) => Promise<number>;
   /** The sizes and times of the files after the last execution, by path. */
   #known = new Map<string, string>();
 
-  constructor(runtime: Runtime, limits: ContainerLimits) {
+  constructor(runtime: Runtime) {
     this.#runtime = runtime;
-    this.#limits = limits;
     runtime.runPython(RUN);
     this.#run = runtime.globals.get("_run") as (code: string) => Promise<number>;
   }
@@ -91,27 +89,27 @@ export class Python {
     this.#known = this.#look();
   }
 
-  async execute(code: string): Promise<Executed> {
-    const [stdout, stderr] = [new Output(this.#limits.output), new Output(this.#limits.output)];
+  async execute(code: string, { output, fileBytes }: ContainerLimits): Promise<Executed> {
+    const [stdout, stderr] = [new Output(output), new Output(output)];
     this.#runtime.setStdout(stdout);
     this.#runtime.setStderr(stderr);
     const exitCode = await this.#run(code);
-    const files = this.#changed(stderr);
+    const files = this.#changed(fileBytes, stderr);
     return { stdout: stdout.text, stderr: stderr.text, exitCode, files };
   }
 
-  #changed(stderr: Output): ContainerFile[] {
+  #changed(most: number, stderr: Output): ContainerFile[] {
     const found = this.#look();
     const changed = [...found].filter(([path, facts]) => this.#known.get(path) !== facts).map(([path]) => path);
     this.#known = found;
-    let left = this.#limits.fileBytes;
+    let left = most;
     const files: ContainerFile[] = [];
     for (const path of changed) {
       const { size } = this.#runtime.FS.lstat(path);
       if (size > left || files.length >= MOST_FILES) {
         stderr.say(
           `\n[${path} stays in the container: the files of one execution may come to ` +
-            `${this.#limits.fileBytes} bytes and ${MOST_FILES} files]\n`,
+            `${most} bytes and ${MOST_FILES} files]\n`,
         );
         continue;
       }
@@ -168,7 +166,7 @@ class Output {
 }
 
 /** `onFatal` is called when Python itself has failed and runs nothing more. */
-export async function startPython(limits: ContainerLimits, onFatal: () => void): Promise<Python> {
+export async function startPython(onFatal: () => void): Promise<Python> {
   // Without these, Python would be given all that the process's own code can reach.
   const runtime = await loadPyodide({ jsglobals: {}, env: VARIABLES } as object) as unknown as Runtime;
   runtime._api.on_fatal = onFatal;
@@ -178,5 +176,5 @@ export async function startPython(limits: ContainerLimits, onFatal: () => void):
   runtime.setStdin({ error: true });
   runtime.FS.mkdirTree(FILES_FOLDER);
   runtime.FS.chdir(FILES_FOLDER);
-  return new Python(runtime, limits);
+  return new Python(runtime);
 }

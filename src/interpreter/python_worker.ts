@@ -1,7 +1,7 @@
 /** Python in a thread. Once it is loaded, the thread gives up even what it could read, because it runs code of strangers. */
-import { giveUpPermissions, hideRuntime } from "../platform/give_up_permissions.ts";
+import { giveUpPermissions, hideRuntime, provideConstants } from "../platform/give_up_permissions.ts";
 import type { ContainerLimits, Order, Report } from "./protocol.ts";
-import { type Python, startPython } from "./python.ts";
+import { startPython } from "./python.ts";
 
 const scope = self as unknown as {
   postMessage(report: Report): void;
@@ -11,27 +11,27 @@ const post = scope.postMessage.bind(scope);
 
 /** The id of the order that is carried out. */
 let present = 0;
-let python: Promise<Python> | undefined;
+
+provideConstants();
+// On Node a thread can read nothing more once it has its first message.
+const python = await startPython(() => post({ id: present, failed: true }));
+await giveUpPermissions();
+hideRuntime();
+
+let limits: ContainerLimits | undefined;
 let last: Promise<void> = Promise.resolve();
 
 scope.onmessage = ({ data }) => {
-  if (!python) python = start(data as ContainerLimits);
-  else last = last.then(async () => carryOut(data as Order, await python!));
+  if (!limits) limits = data as ContainerLimits;
+  else last = last.then(() => carryOut(data as Order, limits!));
 };
+post({ id: 0 });
 
-async function start(limits: ContainerLimits): Promise<Python> {
-  const started = await startPython(limits, () => post({ id: present, failed: true }));
-  await giveUpPermissions();
-  hideRuntime();
-  post({ id: 0 });
-  return started;
-}
-
-async function carryOut(order: Order, python: Python): Promise<void> {
+async function carryOut(order: Order, limits: ContainerLimits): Promise<void> {
   present = order.id;
   try {
     if (order.do === "put") python.put(order.files);
-    post({ id: order.id, ...(order.do === "run" && { executed: await python.execute(order.code) }) });
+    post({ id: order.id, ...(order.do === "run" && { executed: await python.execute(order.code, limits) }) });
   } catch {
     post({ id: order.id, failed: true });
   }

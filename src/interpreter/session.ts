@@ -21,6 +21,8 @@ function main([memory, output, fileBytes]: number[]): void {
   let pending = 1;
   let rested = 0;
   worker.onmessage = ({ data }: MessageEvent<Report>) => {
+    // Its first word is that Python is loaded.
+    if (data.id === 0) worker.postMessage(limits);
     pending--;
     rested = cpuMs();
     process.stdout.write(`${JSON.stringify(data)}\n`, () => data.failed && process.exit(FAILED));
@@ -29,7 +31,6 @@ function main([memory, output, fileBytes]: number[]): void {
     event.preventDefault();
     process.exit(FAILED);
   };
-  worker.postMessage(limits);
   const orders = createInterface({ input: process.stdin });
   orders.on("line", (line) => {
     pending++;

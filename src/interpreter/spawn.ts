@@ -25,7 +25,8 @@ export async function spawnContainer({ memory, output, fileBytes }: ContainerLim
   const flags = [
     "--config",
     CONFIG,
-    `--allow-read=${paths.join(",")}`,
+    // Node lets a process read its own program and packages anyway, and takes a folder in another one for less than that.
+    ...(onNode ? [] : [`--allow-read=${paths.join(",")}`]),
     "--deny-import",
     "--cached-only",
     "--no-prompt",
@@ -41,6 +42,8 @@ export async function spawnContainer({ memory, output, fileBytes }: ContainerLim
       main: SESSION,
       hasThreads: true,
       args: [memory, output, fileBytes].map(String),
+      // The folder in which the gateway was started is none of its business, and Node would refuse to look at it.
+      cwd: CODE,
       clearEnv: true,
       env,
       stdin: "piped",

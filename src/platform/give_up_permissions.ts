@@ -1,7 +1,13 @@
 /** Gives up what a process was allowed, for one that is about to run code of strangers. */
+import { constants } from "node:fs";
 import process from "node:process";
 
 const SCOPES = ["fs.read", "fs.write", "child", "worker", "net", "addon", "wasi", "inspector"];
+
+/** Lets a library that looks up the constants of files start on Node, whose permission model refuses the old way to them. */
+export function provideConstants(): void {
+  if (typeof Deno === "undefined") Object.assign(process, { binding: () => ({ fs: constants }) });
+}
 
 /** Gives up every permission that the runtime can take back. Later calls of any code in the process are refused. */
 export async function giveUpPermissions(): Promise<void> {

@@ -72,7 +72,7 @@ export interface Connection {
 
 /** A module of the program that runs as a process of its own, with the options of `deno run` that say what it may do. */
 export interface ModuleRun
-  extends Pick<CommandOptions, "env" | "clearEnv" | "detached" | "stdin" | "stdout" | "stderr"> {
+  extends Pick<CommandOptions, "env" | "clearEnv" | "cwd" | "detached" | "stdin" | "stdout" | "stderr"> {
   flags: readonly string[];
   main: string;
   args: readonly string[];
