@@ -6,10 +6,11 @@ import { CLIENT_LEFT } from "./entries.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
-/** @type {[kind: "webSearch" | "webFetch" | "mcp", one: string, many: string][]} */
+/** @type {[kind: "webSearch" | "webFetch" | "code" | "mcp", one: string, many: string][]} */
 const USES = [
   ["webSearch", "web search", "web searches"],
   ["webFetch", "page", "pages"],
+  ["code", "code execution", "code executions"],
   ["mcp", "MCP call", "MCP calls"],
 ];
 
