@@ -1,8 +1,8 @@
 /** Files in the form of the vendor of the messages wire. */
-import { bareId, type StoredFile } from "../../src/canonical/files.ts";
+import { bareId, MADE_BY_TOOL, type StoredFile } from "../../src/canonical/files.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { afterId, countIn, type FileVerb, formOf, keepMsOf, uploadOf } from "../shared/files.ts";
+import { afterId, countIn, type FileVerb, formOf, keepMsOf, serializeContent, uploadOf } from "../shared/files.ts";
 
 const MOST_SECONDS = 7_776_000;
 const [USUAL_PAGE, MOST_LISTED, MOST_IDS] = [20, 1_000, 100];
@@ -52,9 +52,11 @@ export const get: FileVerb = {
 };
 
 export const content: FileVerb = {
-  // Only files that tools made can be downloaded, and no tool makes files here.
-  parse: ({ params: { id = "" } }) => ({ action: "get", id: bareId(id) }),
-  serialize() {
+  // Only files that tools made can be downloaded.
+  parse: ({ params: { id = "" } }) => ({ action: "content", id: bareId(id) }),
+  serialize(answer) {
+    if (isDownloadable(answer.files[0]!)) return serializeContent(answer);
+    void answer.content?.cancel();
     throw new GatewayError("invalid_request", "Uploaded files cannot be downloaded", {
       param: "file_id",
       reason: "file_not_downloadable",
@@ -71,7 +73,12 @@ function idsIn(query: URLSearchParams): string[] {
   return [...query.getAll("ids[]"), ...query.getAll("ids")];
 }
 
-function serializeFile({ id, name, mediaType, bytes, created, expires }: StoredFile): JsonObject {
+function isDownloadable({ purpose }: StoredFile): boolean {
+  return purpose === MADE_BY_TOOL;
+}
+
+function serializeFile(file: StoredFile): JsonObject {
+  const { id, name, mediaType, bytes, created, expires } = file;
   return {
     id: `file_${id}`,
     type: "file",
@@ -79,7 +86,7 @@ function serializeFile({ id, name, mediaType, bytes, created, expires }: StoredF
     mime_type: mediaType,
     size_bytes: bytes,
     created_at: new Date(created).toISOString(),
-    downloadable: false,
+    downloadable: isDownloadable(file),
     expires_at: expires === undefined ? null : new Date(expires).toISOString(),
     scope: null,
   };

@@ -2,8 +2,9 @@
  * Tools that the server runs: how clients ask for them, and the blocks of their calls and results. Shapes: the vendor's SDK, and
  * recorded answers of its server.
  */
-import type { HostedPart, Tool } from "../../src/canonical/generate.ts";
+import type { HostedPart, HostedTool, Tool } from "../../src/canonical/generate.ts";
 import type {
+  CodeWork,
   Domains,
   HostedCall,
   HostedResult,
@@ -46,7 +47,34 @@ export function workOf(tool: WireTool): HostedWork | undefined {
   if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
     return { kind: "web-fetch", ...shared, ...present("maxTokens", asCount(fields.max_content_tokens)) };
   }
-  return undefined;
+  if (!/^code_execution_\d+$/.test(tool.type ?? "")) return undefined;
+  const isPython = tool.type === "code_execution_20250522";
+  return { kind: "code", prefix: "container_", ...(!isPython && { lacks: "the shell and the text editor" }) };
+}
+
+/** The request's tools, with what it says of the container of its code: the container's id, and the files to put into it. */
+export function withContainer(tools: readonly Tool[], { container, messages }: JsonObject): Tool[] {
+  if (!tools.some(runsCode)) return [...tools];
+  const named = isJsonObject(container) ? container.id : container;
+  const turns = asObjects(messages);
+  const present = turns.slice(turns.findLastIndex(({ role }) => role === "assistant") + 1);
+  const place = {
+    field: "container",
+    ...presentText("container", named),
+    files: turns.flatMap(uploadsIn),
+    newFiles: present.flatMap(uploadsIn),
+  };
+  return tools.map((tool) => runsCode(tool) ? { ...tool, work: { ...tool.work, ...place } } : tool);
+}
+
+function runsCode(tool: Tool): tool is HostedTool & { work: CodeWork } {
+  return tool.type === "hosted" && tool.work?.kind === "code";
+}
+
+function uploadsIn({ content }: JsonObject): string[] {
+  return asObjects(content).flatMap(({ type, file_id }) =>
+    type === "container_upload" && typeof file_id === "string" ? [file_id] : []
+  );
 }
 
 /** The tools that search for tools, and the name of their calls. */
@@ -163,6 +191,8 @@ function resultIn({ type, content, is_error }: JsonObject): HostedResult | undef
       return Array.isArray(content) ? { kind: "hits", hits: content.filter(isJsonObject).map(hitIn) } : undefined;
     case "web_fetch_tool_result":
       return isJsonObject(content) ? pageIn(content) : undefined;
+    case "code_execution_tool_result":
+      return isJsonObject(content) ? executedIn(content) : undefined;
     case "mcp_tool_result": {
       const texts = typeof content === "string" ? [content] : blockTexts(content);
       const isError = is_error === true ? { isError: true as const } : {};
@@ -196,6 +226,7 @@ function callIn({ type, name, server_name, input }: JsonObject): HostedCall | un
   if (type !== "server_tool_use") return undefined;
   const search = typeof name === "string" ? TOOL_SEARCH.exec(name) : undefined;
   if (search) return searchIn(search[1] as ToolSearchWork["method"], fields);
+  if (name === "code_execution") return { kind: "code", code: asText(fields.code), container: "" };
   if (name === "web_search") return { kind: "web-search", query: asText(fields.query) };
   return name === "web_fetch" ? { kind: "web-fetch", url: asText(fields.url) } : undefined;
 }
@@ -221,6 +252,17 @@ function pageIn({ url, retrieved_at, content }: JsonObject): HostedResult | unde
     ...presentText("retrievedAt", retrieved_at),
   };
   return { kind: "page", page };
+}
+
+/** Files are named by their ids alone. */
+function executedIn({ stdout, stderr, return_code, content }: JsonObject): HostedResult | undefined {
+  // What is encrypted, only its own server can read.
+  if (typeof stdout !== "string") return undefined;
+  const files = asObjects(content).map(({ file_id }) => {
+    const id = asText(file_id);
+    return { id, name: id, mediaType: "application/octet-stream", bytes: 0 };
+  });
+  return { kind: "executed", stdout, stderr: asText(stderr), exitCode: Number(return_code ?? 0), files };
 }
 
 function blockTexts(content: unknown): string[] {

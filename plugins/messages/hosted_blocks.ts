@@ -1,26 +1,29 @@
 /** The blocks of what hosted tools do in an answer. Shapes: the vendor's SDK, and recorded answers of its server. */
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { HostedPart } from "../../src/canonical/generate.ts";
+import type { HostedPart, OutputPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedErrorCode, HostedResult } from "../../src/canonical/hosted.ts";
 import { searchInput } from "../../src/transforms/hosted_functions.ts";
 import { type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
-const ERROR_CODES: Record<HostedErrorCode, { search: string; fetch: string }> = {
-  invalid_input: { search: "invalid_tool_input", fetch: "invalid_tool_input" },
-  unavailable: { search: "unavailable", fetch: "unavailable" },
-  too_many_uses: { search: "max_uses_exceeded", fetch: "max_uses_exceeded" },
-  too_many_requests: { search: "too_many_requests", fetch: "too_many_requests" },
-  too_long: { search: "query_too_long", fetch: "url_too_long" },
-  not_allowed: { search: "invalid_tool_input", fetch: "url_not_allowed" },
-  not_in_conversation: { search: "invalid_tool_input", fetch: "url_not_in_prior_context" },
-  not_accessible: { search: "unavailable", fetch: "url_not_accessible" },
-  unsupported_type: { search: "unavailable", fetch: "unsupported_content_type" },
-  too_large: { search: "request_too_large", fetch: "content_too_large" },
+const ERROR_CODES: Record<HostedErrorCode, { search: string; fetch: string; code: string }> = {
+  invalid_input: { search: "invalid_tool_input", fetch: "invalid_tool_input", code: "invalid_tool_input" },
+  unavailable: { search: "unavailable", fetch: "unavailable", code: "unavailable" },
+  too_many_uses: { search: "max_uses_exceeded", fetch: "max_uses_exceeded", code: "too_many_requests" },
+  too_many_requests: { search: "too_many_requests", fetch: "too_many_requests", code: "too_many_requests" },
+  too_long: { search: "query_too_long", fetch: "url_too_long", code: "invalid_tool_input" },
+  not_allowed: { search: "invalid_tool_input", fetch: "url_not_allowed", code: "invalid_tool_input" },
+  not_in_conversation: { search: "invalid_tool_input", fetch: "url_not_in_prior_context", code: "invalid_tool_input" },
+  not_accessible: { search: "unavailable", fetch: "url_not_accessible", code: "unavailable" },
+  unsupported_type: { search: "unavailable", fetch: "unsupported_content_type", code: "unavailable" },
+  too_late: { search: "unavailable", fetch: "url_not_accessible", code: "execution_time_exceeded" },
+  expired: { search: "unavailable", fetch: "unavailable", code: "container_expired" },
+  too_large: { search: "request_too_large", fetch: "content_too_large", code: "unavailable" },
 };
 
 export const CODE_OF: Readonly<Record<string, HostedErrorCode>> = Object.fromEntries(
-  Object.entries(ERROR_CODES).flatMap(([code, { search, fetch }]) => [[search, code], [fetch, code]]).reverse(),
+  Object.entries(ERROR_CODES).flatMap(([is, { search, fetch, code }]) => [[search, is], [fetch, is], [code, is]])
+    .reverse(),
 );
 
 const DIRECT = { type: "direct" };
@@ -38,6 +41,16 @@ export function serializeHosted(part: HostedPart): JsonObject {
   return result ? serializeResult(part, result) : { ...serializeCall(part), input: parseJson(inputOf(call)) ?? {} };
 }
 
+/** The container in which an answer's code ran, for its client to name in the next request. */
+export function containerIn(parts: readonly OutputPart[]): JsonObject {
+  const ran = parts.findLast((part) => part.type === "hosted" && part.result?.kind === "executed");
+  if (ran?.type !== "hosted" || ran.extra || ran.call.kind !== "code" || ran.result?.kind !== "executed") return {};
+  const { expires } = ran.result;
+  return expires === undefined
+    ? {}
+    : { container: { id: ran.call.container, expires_at: new Date(expires).toISOString(), skills: null } };
+}
+
 /** The block of a call without its input, which comes in pieces. */
 export function serializeCall({ id, call }: HostedPart): JsonObject {
   return call.kind === "mcp"
@@ -48,14 +61,14 @@ export function serializeCall({ id, call }: HostedPart): JsonObject {
 /** A call's input as the text of a JSON object. */
 export function inputOf(call: HostedCall): string {
   if (call.kind === "tool-search") return JSON.stringify(searchInput(call));
+  if (call.kind === "code") return JSON.stringify({ code: call.code });
   const { kind, ...fields } = call;
   return kind === "mcp" ? toJsonText(call.kind === "mcp" && call.input) : JSON.stringify(fields);
 }
 
 function nameOf(call: HostedCall): string {
-  const { kind } = call;
-  if (kind === "tool-search") return `tool_search_tool_${call.method}`;
-  return kind === "web-search" ? "web_search" : "web_fetch";
+  if (call.kind === "tool-search") return `tool_search_tool_${call.method}`;
+  return call.kind === "code" ? "code_execution" : call.kind === "web-search" ? "web_search" : "web_fetch";
 }
 
 /** Clients tell the kinds of calls apart by their ids. */
@@ -81,8 +94,8 @@ function serializeResult({ id, call }: HostedPart, result: HostedResult): JsonOb
   if (call.kind === "tool-search") {
     return { type: "tool_search_tool_result", ...place, content: searchContent(result) };
   }
-  const kind = call.kind === "web-search" ? "search" : "fetch";
-  const type = `web_${kind}_tool_result`;
+  const kind = call.kind === "code" ? "code" : call.kind === "web-search" ? "search" : "fetch";
+  const type = `${nameOf(call)}_tool_result`;
   return { type, ...place, caller: DIRECT, content: contentOf(result, kind, type) };
 }
 
@@ -104,7 +117,7 @@ function searchContent(result: HostedResult): JsonObject {
   return { type: "tool_search_tool_result_error", error_code, error_message: message ?? null };
 }
 
-function contentOf(result: HostedResult, kind: "search" | "fetch", type: string): JsonValue {
+function contentOf(result: HostedResult, kind: "search" | "fetch" | "code", type: string): JsonValue {
   switch (result.kind) {
     case "hits":
       return result.hits.map(({ url, title, age, sealed }) => ({
@@ -127,6 +140,11 @@ function contentOf(result: HostedResult, kind: "search" | "fetch", type: string)
           citations: null,
         },
       };
+    }
+    case "executed": {
+      const { stdout, stderr, exitCode, files } = result;
+      const content = files.map(({ id }) => ({ type: "code_execution_output", file_id: `file_${id}` }));
+      return { type: "code_execution_result", stdout, stderr, return_code: exitCode, content };
     }
     case "error":
       return { type: `${type}_error`, error_code: ERROR_CODES[result.code][kind] };

@@ -25,7 +25,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { asSent, hasSdkOptions, refusePartial } from "../shared/foreign.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
-import { HostedBlocks, withRemoteTools } from "./hosted.ts";
+import { HostedBlocks, withContainer, withRemoteTools } from "./hosted.ts";
 import { inputParts, parseContent } from "./parse_content.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireFormat, type WireMessage } from "./wire.ts";
@@ -96,7 +96,8 @@ function addControls(body: MessagesRequest, request: GenerateRequest): void {
 
 /** The tools that the model has after these messages. */
 export function toolsOf(body: MessagesRequest, messages: readonly Message[]): Tool[] {
-  return withRemoteTools(parseTools(body.tools ?? [], messages), body as JsonObject);
+  const tools = withContainer(parseTools(body.tools ?? [], messages), body as JsonObject);
+  return withRemoteTools(tools, body as JsonObject);
 }
 
 /** Adds what few requests have. */

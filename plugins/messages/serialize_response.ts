@@ -6,7 +6,7 @@ import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeEdits } from "./compaction.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
-import { isSpoken } from "./hosted_blocks.ts";
+import { containerIn, isSpoken } from "./hosted_blocks.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -35,6 +35,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...serializeFinish(output.finish),
     usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
     ...reportsOf(exchange),
+    ...containerIn(output.content),
     ...extra,
   };
 }

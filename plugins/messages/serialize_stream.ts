@@ -9,7 +9,7 @@ import { isSummary } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
-import { inputOf, serializeCall } from "./hosted_blocks.ts";
+import { containerIn, inputOf, serializeCall } from "./hosted_blocks.ts";
 import { isSpeakable, reportsOf } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -30,6 +30,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #open: Block | undefined;
   /** A part that comes whole has its signature and its citations from the start. */
   #part: OutputPart | undefined;
+  /** The last step of code, which says the container. */
+  #ran: OutputPart[] = [];
   #isCustom = false;
   /** How the open block's increments are written. */
   #around: { [type in PartDelta["type"]]?: (text: string) => string } = {};
@@ -64,6 +66,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #startBlock(part: OutputPart, emit: Emit<Frame>): void {
     this.#part = part;
     this.#isCustom = isCustom(part);
+    if (part.type === "hosted" && part.result?.kind === "executed") this.#ran = [part];
     this.#around = {};
     this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
     if (!this.#open) return;
@@ -105,7 +108,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const { usage, ...extra } = fieldsFor(WIRE, event.extra);
     const { context_management: edits, ...fields } = { ...reportsOf(this.#exchange), ...extra };
     emit(frame("message_delta", {
-      delta: { ...serializeFinish(event.finish), ...fields },
+      delta: { ...serializeFinish(event.finish), ...containerIn(this.#ran), ...fields },
       usage: serializeUsage(event.usage, asObject(usage)),
       ...(edits !== undefined && { context_management: edits }),
     }));

@@ -75,7 +75,13 @@ function serializeCounts(usage: Usage, unknown?: JsonObject): JsonObject {
 const NO_FIELDS = { inner: undefined, outer: undefined };
 
 /** Calls of other servers' tools are not counted on this wire. */
-function serializeUses({ webSearch, webFetch }: HostedUses): JsonObject {
-  if (webSearch === undefined && webFetch === undefined) return {};
-  return { server_tool_use: { web_search_requests: webSearch ?? 0, web_fetch_requests: webFetch ?? 0 } };
+function serializeUses({ webSearch, webFetch, code }: HostedUses): JsonObject {
+  if (webSearch === undefined && webFetch === undefined && code === undefined) return {};
+  return {
+    server_tool_use: {
+      web_search_requests: webSearch ?? 0,
+      web_fetch_requests: webFetch ?? 0,
+      ...(code !== undefined && { code_execution_requests: code }),
+    },
+  };
 }

@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject: hosted tools on this wire, in both directions
 /**
  * Tools that the server runs: how clients ask for them, and the items of their calls and results. Shapes: the vendor's SDK, and
  * recorded answers of its server.
@@ -7,11 +8,13 @@ import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type {
   Approval,
+  ExecutedCode,
   HostedApproval,
   HostedCall,
   HostedResult,
   HostedWork,
   Location,
+  MadeFile,
   RemoteTool,
   ToolFilter,
 } from "../../src/canonical/hosted.ts";
@@ -27,6 +30,7 @@ import {
   presentText,
 } from "../../src/canonical/json.ts";
 import { type Define, nameOnly, serializeToolSearch } from "./namespaces.ts";
+import { offsetsIn } from "./offsets.ts";
 import { drawWork, PICTURE_ITEM, pictureStep, serializePicture } from "./pictures.ts";
 import { WIRE } from "./wire.ts";
 
@@ -51,7 +55,20 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
     return { kind: "tool-search", method: "bm25", unknown };
   }
   if (type === "image_generation") return drawWork(tool);
+  if (type === "code_interpreter") return codeWork(tool);
   return type === "mcp" ? remoteWork(tool) : undefined;
+}
+
+/** Without a container of its own, a request goes on in the last one of its conversation. */
+function codeWork({ container }: JsonObject): HostedWork {
+  const { file_ids } = asObject(container);
+  return {
+    kind: "code",
+    prefix: "cntr_",
+    continues: true,
+    ...presentText("container", container),
+    ...present("files", textsIn(file_ids)),
+  };
 }
 
 function remoteWork(tool: JsonObject): HostedWork | undefined {
@@ -125,7 +142,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|ig|mcp|mcpl|mcpr|tsc|tso)_/;
+const PREFIX = /^(ws|ig|mcp|mcpl|mcpr|tsc|tso|ci)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -144,6 +161,8 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
       const tools = asObjects(item.tools).map(toolIn);
       return { call: { kind: "mcp-list", server }, result: { kind: "tools", tools } };
     }
+    case "code_interpreter_call":
+      return codeIn(item);
     case "mcp_approval_request":
       return { call: remoteCall(item), awaitsApproval: true };
     case "mcp_call":
@@ -181,6 +200,17 @@ function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "re
     default:
       return undefined;
   }
+}
+
+/** Clients may send the call back without its outputs. */
+function codeIn({ code, container_id, outputs, status }: JsonObject): Pick<HostedPart, "call" | "result"> {
+  const logs = Array.isArray(outputs) ? asObjects(outputs).map((one) => asText(one.logs)) : undefined;
+  const result: HostedResult = status === "failed"
+    ? { kind: "error", code: "unavailable" }
+    : logs
+    ? { kind: "executed", stdout: logs.join("\n"), stderr: "", exitCode: 0, files: [] }
+    : { kind: "lost" };
+  return { call: { kind: "code", code: asText(code), container: asText(container_id) }, result };
 }
 
 function remoteCall({ server_label, name, arguments: input }: JsonObject): HostedCall {
@@ -232,6 +262,15 @@ export function serializeHosted(part: HostedPart, sources: boolean, define: Defi
     }
     case "image":
       return serializePicture(part);
+    case "code":
+      return {
+        type: "code_interpreter_call",
+        id: `ci_${bare}`,
+        status,
+        code: call.code,
+        container_id: call.container,
+        outputs: result?.kind === "executed" ? outputsOf(result) : result ? [] : null,
+      };
     case "mcp-list": {
       const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
       const error = failed ? { error: result.message ?? result.code } : {};
@@ -255,7 +294,7 @@ export function serializeHosted(part: HostedPart, sources: boolean, define: Defi
 }
 
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "tool-search" | "image" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "code" | "tool-search" | "image" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {
@@ -276,6 +315,39 @@ function actionOf(
     default:
       return call satisfies never;
   }
+}
+
+/** The files that code has made, as citations of the text after it. The whole list is cited there: no later text has them. */
+export function citeFiles(text: string, made: MadeHere[]): JsonObject[] {
+  const points = (units: number) => offsetsIn(text).toCodePoints(units);
+  return made.splice(0).map(({ container, file: { id, name } }) => {
+    const found = [`sandbox:/mnt/data/${name}`, name].find((words) => text.includes(words));
+    const start = found === undefined ? text.length : text.indexOf(found);
+    return {
+      type: "container_file_citation",
+      container_id: container,
+      file_id: `file-${id}`,
+      filename: name,
+      start_index: points(start),
+      end_index: points(start + (found?.length ?? 0)),
+    };
+  });
+}
+
+/** A file that no text has cited yet. */
+export interface MadeHere {
+  container: string;
+  file: MadeFile;
+}
+
+export function filesMadeBy({ call, result }: HostedPart): MadeHere[] {
+  if (call.kind !== "code" || result?.kind !== "executed") return [];
+  return result.files.map((file) => ({ container: call.container, file }));
+}
+
+function outputsOf({ stdout, stderr }: ExecutedCode): JsonObject[] {
+  const logs = [stdout, stderr].filter((text) => text !== "").join("\n");
+  return logs === "" ? [] : [{ type: "logs", logs }];
 }
 
 function resultOf(result: HostedResult | undefined): JsonObject {

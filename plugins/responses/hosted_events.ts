@@ -29,6 +29,16 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
       return [added(item), begun, ["response.web_search_call.searching", place]];
     case "image":
       return [added(item), begun, ["response.image_generation_call.generating", place]];
+    case "code": {
+      const { code } = call;
+      return [
+        added({ ...item, code: "", outputs: [] }),
+        begun,
+        ["response.code_interpreter_call_code.delta", { ...place, delta: code }],
+        ["response.code_interpreter_call_code.done", { ...place, code }],
+        ["response.code_interpreter_call.interpreting", place],
+      ];
+    }
     case "mcp-list":
       return [added({ ...item, tools: [] }), begun];
     case "mcp": {
@@ -47,7 +57,8 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
 
 /** The events that end a step. A search that failed has no event of its own but that of its end. */
 export function endHosted(part: HostedPart, item: JsonObject, output_index: number): ItemEvent[] {
-  const isFailure = part.result?.kind === "error" && item.type !== "web_search_call" && item.type !== PICTURE_ITEM;
+  const hasFailed = part.result?.kind === "error" && part.call.kind !== "code";
+  const isFailure = hasFailed && item.type !== "web_search_call" && item.type !== PICTURE_ITEM;
   return [
     [`response.${item.type}.${isFailure ? "failed" : "completed"}`, { output_index, item_id: item.id }],
     ["response.output_item.done", { output_index, item }],

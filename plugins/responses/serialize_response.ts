@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject: an answer as a response object
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import {
   type FilePart,
@@ -17,7 +18,7 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import { includesSources, serializeHosted } from "./hosted.ts";
+import { citeFiles, filesMadeBy, includesSources, type MadeHere, serializeHosted } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
 import { type Define, definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";
@@ -82,6 +83,7 @@ function serializeParts({ content, finish }: GenerateResponse, facts: Facts, con
     if (isStep) steps.delete(one.id);
     const written = part && spoken(part, speech);
     if (!written) continue;
+    if (written.type === "hosted") speech.made.push(...filesMadeBy(written));
     const item = serializeItem(written, partId(facts.id, part, index), speech);
     if (index === content.length - 1 && isCut(finish, part)) item.status = "incomplete";
     output.push(item);
@@ -188,6 +190,8 @@ export interface Speech extends Context {
   define: Define;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
+  /** The files that code has made and no text has cited. */
+  made: MadeHere[];
 }
 
 export function speechFor({ body, stored }: Facts, context: Context): Speech {
@@ -203,6 +207,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
     searches: searchesItself(body),
     showsSources: includesSources(body),
     define: (names) => definitionsIn(tools, names, namespaces),
+    made: [],
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -231,7 +236,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     case "text":
     case "refusal": {
       const { item, own } = splitFields(part);
-      const content = [contentOf(part, own)];
+      const content = [contentOf(part, own, speech)];
       return over({ id, type: "message", status: "completed", role: "assistant", content, ...item });
     }
     case "reasoning":
@@ -270,11 +275,17 @@ function splitFields({ extra }: Pick<OutputPart, "extra">): { item: JsonObject; 
   return { item, own };
 }
 
-function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own: JsonObject): JsonObject {
+function contentOf(
+  part: Extract<OutputPart, { type: "text" | "refusal" }>,
+  own: JsonObject,
+  { made }: Speech,
+): JsonObject {
   return part.type === "refusal" ? { type: "refusal", refusal: part.text, ...own } : {
     type: "output_text",
     text: part.text,
-    annotations: serializeAnnotations(part),
+    annotations: made.length > 0 && part.text !== ""
+      ? [...serializeAnnotations(part), ...citeFiles(part.text, made)]
+      : serializeAnnotations(part),
     logprobs: [],
     ...own,
   };

@@ -13,7 +13,7 @@ import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
-import { serializeHosted } from "./hosted.ts";
+import { filesMadeBy, serializeHosted } from "./hosted.ts";
 import { beginHosted, endHosted, wholeItem } from "./hosted_events.ts";
 import { partId } from "./item_ids.ts";
 import {
@@ -116,9 +116,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #writeStep(part: HostedPart, emit: Emit<Frame>): void {
     const { showsSources, define } = this.#speech;
     const item = serializeHosted(part, showsSources, define);
-    if (part.call.kind === "tool-search") {
-      return this.#emitAll(wholeItem(item, this.#output.push(item) - 1), emit);
-    }
+    if (part.call.kind === "tool-search") return this.#emitAll(wholeItem(item, this.#output.push(item) - 1), emit);
     let at = this.#running.get(part.id);
     if (at === undefined) {
       at = this.#output.push(item) - 1;
@@ -126,6 +124,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     }
     if (!part.result) return void (part.awaitsApproval || this.#running.set(part.id, at));
     this.#running.delete(part.id);
+    this.#speech.made.push(...filesMadeBy(part));
     this.#output[at] = item;
     this.#emitAll(endHosted(part, item, at), emit);
   }

@@ -73,6 +73,7 @@ function answerWith(
   const counted = {
     webSearch: uses("web-search"),
     webFetch: uses("web-fetch"),
+    code: uses("code"),
     mcp: uses("mcp"),
     image: uses("image"),
   };

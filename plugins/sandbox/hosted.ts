@@ -87,10 +87,14 @@ function chooseTools(
 const WORD_OF: Record<HostedWork["kind"], string> = {
   "web-search": "search",
   "web-fetch": "https://",
+  code: "python",
   mcp: "mcp",
   "tool-search": "tool search",
   image: "image",
 };
+
+/** An example of code and its output. The sandbox runs none. */
+const RUN = { code: "print(6 * 7)", stdout: "42\n" };
 
 interface Step {
   call: HostedCall;
@@ -127,6 +131,13 @@ function use({ work }: { work: HostedWork }, { text }: Conversation, draw: Draw 
     }
     case "web-fetch":
       return [{ call: { kind: "web-fetch", url }, result: open(url) }];
+    case "code": {
+      const container = work.container ?? `${work.prefix}sandbox000000000000`;
+      return [{
+        call: { kind: "code", code: RUN.code, container },
+        result: { kind: "executed", stdout: RUN.stdout, stderr: "", exitCode: 0, files: [] },
+      }];
+    }
     case "mcp": {
       const { server, approval } = work;
       const call: HostedCall = { kind: "mcp", server, name: READ_PAGE.name, input: JSON.stringify({ url }) };
@@ -200,9 +211,11 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
-      case "found":
       case "picture":
         return ["a picture, which it drew by your words"];
+      case "executed":
+        return [`an example, because the sandbox runs no code: "${RUN.code}" prints ${RUN.stdout.trim()}`];
+      case "found":
       case "tools":
       case "lost":
         return [];

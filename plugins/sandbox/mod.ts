@@ -19,7 +19,7 @@ function load(): Promise<void> | undefined {
 export const sandbox: Driver = {
   name: "sandbox",
   wire: "sandbox",
-  runs: ["web-search", "web-fetch", "mcp", "image"],
+  runs: ["web-search", "web-fetch", "code", "mcp", "image"],
   operations: {
     generate: {
       load: (request) => drawsPictures(request as GenerateRequest) ? load() : undefined,

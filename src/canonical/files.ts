@@ -20,6 +20,9 @@ export interface StoredFile extends Omit<FileFacts, "keepMs"> {
   expires?: number;
 }
 
+/** The purpose of a file that a tool has made. Clients may download it on every wire. */
+export const MADE_BY_TOOL = "assistants_output";
+
 export type FilesRequest =
   | { action: "upload"; facts: FileFacts; content: Uint8Array<ArrayBuffer> }
   /** Begins an upload in pieces. `bytes`: the declared length. */

@@ -5,7 +5,7 @@
 import type { JsonObject } from "./json.ts";
 
 /** The task of a hosted tool. */
-export type HostedWork = SearchWork | FetchWork | RemoteWork | ToolSearchWork | DrawWork;
+export type HostedWork = SearchWork | FetchWork | CodeWork | RemoteWork | ToolSearchWork | DrawWork;
 
 /** Searching the web. */
 export interface SearchWork {
@@ -27,6 +27,25 @@ export interface FetchWork {
   domains?: Domains;
   /** The longest page that the model receives, in tokens. */
   maxTokens?: number;
+}
+
+/** Running code that the model writes, in a container. */
+export interface CodeWork {
+  kind: "code";
+  maxUses?: number;
+  /** The container that the request names. */
+  container?: string;
+  /** Whether the conversation goes on in the container of its last call if the request names none. */
+  continues?: boolean;
+  /** The other ways of the tool to work in a container, in words. The gateway has none of them. */
+  lacks?: string;
+  /** The beginning of the ids of containers on the wire. */
+  prefix: string;
+  /** The request field that names the container, if the tool does not. Needed only by the one that runs the tool. */
+  field?: string;
+  /** The ids of the files that a new container begins with, and of those that are put into one that is there. */
+  files?: readonly string[];
+  newFiles?: readonly string[];
 }
 
 /** Searching the request's own tools, of which the model sees only those that it has found. */
@@ -111,6 +130,8 @@ export type HostedCall =
   | { kind: "find-in-page"; url: string; pattern: string }
   /** Draws a picture, or changes the latest one of the conversation. */
   | { kind: "image"; prompt: string; isEdit?: true }
+  /** `container`: empty if the client has not kept it. */
+  | { kind: "code"; code: string; container: string }
   /** Lists a server's tools. Called by the gateway, never by the model. */
   | { kind: "mcp-list"; server: string }
   | { kind: "mcp"; server: string; name: string; input: string };
@@ -124,9 +145,30 @@ export type HostedResult =
   | { kind: "tools"; tools: readonly RemoteTool[] }
   | { kind: "content"; content: readonly RemoteContent[]; isError?: true }
   | ({ kind: "picture" } & HostedPicture)
+  | ExecutedCode
   /** The result arrived, but the client has not kept it. */
   | { kind: "lost" }
   | { kind: "error"; code: HostedErrorCode; message?: string };
+
+/** The output of code, and the files that it has made. */
+export interface ExecutedCode {
+  kind: "executed";
+  stdout: string;
+  stderr: string;
+  exitCode: number;
+  files: readonly MadeFile[];
+  /** When the container expires, in milliseconds since the epoch. Absent if the client has not kept it. */
+  expires?: number;
+}
+
+/** A file that code has made, which is stored for the caller. */
+export interface MadeFile {
+  /** The id without the prefix of a wire. */
+  id: string;
+  name: string;
+  mediaType: string;
+  bytes: number;
+}
 
 /** A picture that was drawn. */
 export interface HostedPicture {
@@ -194,6 +236,8 @@ export type HostedErrorCode =
   | "not_in_conversation"
   | "not_accessible"
   | "unsupported_type"
+  | "too_late"
+  | "expired"
   | "too_large";
 
 /** Whether the client approves a call that waited for it. */

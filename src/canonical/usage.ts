@@ -6,6 +6,7 @@ export interface HostedUses {
   webSearch?: number;
   webFetch?: number;
   mcp?: number;
+  code?: number;
   image?: number;
 }
 
@@ -121,5 +122,7 @@ function addUses(one: HostedUses | undefined, other: HostedUses | undefined): { 
   if (!one || !other) return one || other ? { hostedUses: one ?? other } : {};
   const sum = (key: keyof HostedUses) =>
     one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
-  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp"), ...sum("image") } };
+  return {
+    hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("code"), ...sum("mcp"), ...sum("image") },
+  };
 }

@@ -8,6 +8,8 @@ import {
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
+  INTERPRETER_TOKEN,
+  INTERPRETER_URL,
   keeperStore,
   type Permissions,
   permissionsOf,
@@ -19,6 +21,7 @@ import { commands, option, wantsOtherThanFetcher, WATCH } from "./arguments.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
 import type { Generation } from "./gateways.ts";
+import type { InterpreterBeside } from "./interpreter_process.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
@@ -92,7 +95,11 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
   const fetcher: Record<string, string> = beside
     ? { [FETCHER_URL]: beside.process.url, [FETCHER_TOKEN]: beside.token }
     : {};
-  const own = { ...variables, ...fetcher };
+  const interpreter = command === undefined ? await startInterpreter(config) : undefined;
+  const code: Record<string, string> = interpreter
+    ? { [INTERPRETER_URL]: interpreter.url, [INTERPRETER_TOKEN]: interpreter.token }
+    : {};
+  const own = { ...variables, ...fetcher, ...code };
   const env = (name: string) => own[name] ?? world.env(name);
   const place = {
     config,
@@ -117,7 +124,10 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
     own,
     store: keeperStore(place),
     args: port === undefined ? [] : [`--port=${port}`],
-    end: () => beside?.process.stop(true),
+    end() {
+      beside?.process.stop(true);
+      interpreter?.process.stop(true);
+    },
   };
 }
 
@@ -247,6 +257,14 @@ async function theMachine() {
 async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
   if (!isObject(config) || (config.hostedTools ?? config.documents) === undefined) return undefined;
   return await (await import("./fetcher_start.ts")).startBeside(config, world);
+}
+
+/** Starts the interpreter beside the gateway, if the configuration has code executed. */
+async function startInterpreter(config: unknown): Promise<InterpreterBeside | undefined> {
+  if (!isObject(config) || !isObject(config.hostedTools) || !isObject(config.hostedTools.codeExecution)) {
+    return undefined;
+  }
+  return await (await import("./interpreter_process.ts")).startInterpreter(config, world);
 }
 
 /** Makes sure that all code of the gateway is on this machine. */

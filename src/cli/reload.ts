@@ -47,6 +47,9 @@ export function reload(running: Config, { load, platform }: Reloading): Reloaded
     return { kept: "Serving metrics at another address needs a restart" };
   }
   if (fetcherOf(config) !== fetcherOf(running)) return { kept: "Starting the fetcher differently needs a restart" };
+  if (JSON.stringify(config.hostedTools.codeExecution) !== JSON.stringify(running.hostedTools.codeExecution)) {
+    return { kept: "Executing code differently needs a restart" };
+  }
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, database, isThere, readText }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };

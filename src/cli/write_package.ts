@@ -10,6 +10,7 @@ export const OF_NODE = { ws: "8.23.0" };
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
   const fetcher = JSON.parse(Deno.readTextFileSync(new URL("../fetcher/documents/deno.json", import.meta.url)));
+  const interpreter = JSON.parse(Deno.readTextFileSync(new URL("../interpreter/deno.json", import.meta.url)));
   const content = {
     name,
     version,
@@ -20,8 +21,8 @@ export function packageText(): string {
     scripts: { start: "node src/node.ts" },
     exports: { ...exports, "./node": "./src/node.ts" },
     dependencies: versionsOf(imports),
-    // As ordinary dependencies, Deno would download them at its first start, too. The fetcher has a list of its own there.
-    peerDependencies: { ...OF_NODE, ...versionsOf(fetcher.imports) },
+    // As ordinary dependencies, Deno would download them at its first start, too. The fetcher and the interpreter have lists of their own there.
+    peerDependencies: { ...OF_NODE, ...versionsOf({ ...fetcher.imports, ...interpreter.imports }) },
   };
   return JSON.stringify(content, null, 2) + "\n";
 }

@@ -1,5 +1,5 @@
 import type { HostedWork } from "../canonical/hosted.ts";
-import { FETCHER_URL } from "../config/permissions.ts";
+import { FETCHER_URL, INTERPRETER_URL } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { secretAt } from "../config/secrets.ts";
 import type { ReadDocument } from "../hosted/read_document.ts";
@@ -25,6 +25,7 @@ export function createHosted(world: World): HostedRunner {
       });
     return {
       runs: (work) => isConfigured(work, world),
+      expiryOf: async (...args) => await (await load()).expiryOf(...args),
       permissions: async (...args) => await (await load()).permissions(...args),
       async run(call, work, facts) {
         const result = await (await load()).run(call, work, facts);
@@ -44,7 +45,7 @@ export function createHosted(world: World): HostedRunner {
 
 function isConfigured(
   work: HostedWork,
-  { config: { hostedTools: { webSearch, webFetch, mcp, imageGeneration } }, env }: World,
+  { config: { hostedTools: { webSearch, webFetch, codeExecution, mcp, imageGeneration } }, env }: World,
 ): boolean {
   switch (work.kind) {
     case "tool-search":
@@ -53,6 +54,8 @@ function isConfigured(
       return webSearch !== undefined;
     case "web-fetch":
       return webFetch !== undefined && (webFetch.url ?? env(FETCHER_URL)) !== undefined;
+    case "code":
+      return codeExecution !== undefined && env(INTERPRETER_URL) !== undefined;
     case "image":
       return imageGeneration !== undefined;
     case "mcp":

@@ -1,8 +1,9 @@
 import { BY_TOOL } from "../config/check_hosted.ts";
 import type { Config } from "../config/schema.ts";
 import { secretAt } from "../config/secrets.ts";
-import { FETCHER_TOKEN, FETCHER_URL } from "../config/permissions.ts";
+import { FETCHER_TOKEN, FETCHER_URL, INTERPRETER_TOKEN, INTERPRETER_URL } from "../config/permissions.ts";
 import { maskerFor } from "../context/secrets.ts";
+import { createInterpreter } from "../hosted/interpreter.ts";
 import { createOpenPage } from "../hosted/fetch_page.ts";
 import { type ConfiguredServer, createHostedRunner, type HostedRunner } from "../hosted/runner.ts";
 import { permissionsBy } from "../hosted/mcp_permissions.ts";
@@ -16,7 +17,7 @@ import type { World } from "./world.ts";
 /** Creates the runner of the configured hosted tools. */
 export function createRunner(world: World): Omit<HostedRunner, "runs"> {
   const { config: { hostedTools, transport: by }, transports, clocks: { monotonic } } = world;
-  const { webSearch, webFetch, mcp } = hostedTools;
+  const { webSearch, webFetch, codeExecution, mcp } = hostedTools;
   const configured = new Map(
     Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]),
   );
@@ -31,6 +32,7 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
       characters: webFetch.maxCharacters,
       now: monotonic,
     }),
+    interpreter: codeExecution && createInterpreter({ ...codeExecution, service: interpreterOf(world) }),
     servers: configured,
     serverAt(url) {
       const place = URL.parse(url);
@@ -59,6 +61,14 @@ export function fetcherOf(
   const token = url === undefined ? env(FETCHER_TOKEN) : secret && secretAt(secret, { env, readText });
   // The transport is `node`, which uses no proxy.
   return { name: "fetcher", baseUrl, secret: token, headers: {}, resultsFrom: [], transport: transports.get("node") };
+}
+
+/** The interpreter that the launcher has started. `undefined` if it has started none. */
+function interpreterOf({ env, transports }: World): Callee | undefined {
+  const baseUrl = env(INTERPRETER_URL);
+  if (!baseUrl) return undefined;
+  const service = { name: "interpreter", baseUrl, secret: env(INTERPRETER_TOKEN), headers: {}, resultsFrom: [] };
+  return { ...service, transport: transports.get("node") };
 }
 
 function searchOf(

@@ -1,4 +1,4 @@
-import { FETCHER_TOKEN } from "../config/permissions.ts";
+import { FETCHER_TOKEN, INTERPRETER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { secretAt, type SecretReference, type SecretSource } from "../config/secrets.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
@@ -15,13 +15,23 @@ interface Secret {
  * those in the addresses of MCP servers.
  */
 export function secretsOf(
-  { upstreams, catalogs, keys, sealing, store, oidc, documents, hostedTools: { webSearch, webFetch, mcp } }: Config,
+  {
+    upstreams,
+    catalogs,
+    keys,
+    sealing,
+    store,
+    oidc,
+    documents,
+    hostedTools: { webSearch, webFetch, codeExecution, mcp },
+  }: Config,
   source: SecretSource,
 ): Secret[] {
   const beside = webFetch ? webFetch.url === undefined : documents !== undefined;
   const fetcher = beside ? { secret: { env: FETCHER_TOKEN } } : webFetch;
   const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
-  const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
+  const code = codeExecution ? [{ secret: { env: INTERPRETER_TOKEN } }] : [];
+  const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted, ...code];
   const named = [
     ...services.map(({ secret }) => secret),
     sealing.key,

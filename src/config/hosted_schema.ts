@@ -81,6 +81,27 @@ const remoteSchema = object("Servers of the Model Context Protocol, whose tools 
   callMs: milliseconds(60_000, "How long one call may take, in milliseconds."),
 });
 
+const codeSchema = object(
+  "Python that models write runs in processes of its own, in WebAssembly: with the standard library, without a network and without " +
+    "files of this machine.",
+  {
+    processes: z.int().min(1).max(256).default(4).meta({
+      description: "How many containers there may be at once. Each is a process that holds 150 MB and more.",
+    }),
+    memoryMiB: z.int().min(64).max(4_000).default(512).meta({
+      description: "The memory of Python in one container, in MiB.",
+    }),
+    timeoutMs: milliseconds(60_000, "How long one execution may take, in milliseconds."),
+    idleMs: milliseconds(1_200_000, "How long a container is kept after its last use, in milliseconds."),
+    outputCharacters: z.int().min(1_000).max(1_000_000).default(100_000).meta({
+      description: "The most text that a model gets from each output stream of one execution, in characters.",
+    }),
+    fileBytes: z.int().min(0).max(64 * 2 ** 20).default(16 * 2 ** 20).meta({
+      description: "The most bytes that the files of one execution may come to: those given, and those made.",
+    }),
+  },
+);
+
 const drawSchema = object("By which model pictures are drawn. The caller's key pays, and must be allowed to use it.", {
   model: z.string().min(1).meta({ description: "A model for images.", examples: ["sandbox-image"] }),
   lane: z.string().min(1).optional().meta({ description: "The lane of the model. By default that of the request." }),
@@ -91,6 +112,7 @@ export const hostedToolsSchema = object(
   {
     webSearch: searchSchema.optional(),
     webFetch: fetchSchema.optional(),
+    codeExecution: codeSchema.optional(),
     mcp: remoteSchema.prefault({}),
     imageGeneration: drawSchema.optional(),
     rounds: z.int().min(1).max(100).default(8).meta({

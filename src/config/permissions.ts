@@ -58,6 +58,10 @@ export const WORKER_PLACE = "LANEWAY_WORKER";
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
 
+/** The variables for the address and the token of the interpreter that the launcher has started beside the gateway. */
+export const INTERPRETER_URL = "LANEWAY_INTERPRETER_URL";
+export const INTERPRETER_TOKEN = "LANEWAY_INTERPRETER_TOKEN";
+
 /** The variables for the address of the launcher's desk, for the gateway's token there, and for a port that it takes over. */
 export const DESK = "LANEWAY_DESK";
 export const DESK_TOKEN = "LANEWAY_DESK_TOKEN";
@@ -76,11 +80,13 @@ export function permissionsOf(
   ]);
   const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
-  const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
+  const { webSearch, webFetch, mcp, codeExecution } = fields(rest.hostedTools);
+  const interpreter = interpreterVariables(codeExecution);
   const hasFetcherBeside = isObject(webFetch) ? webFetch.url === undefined : isObject(rest.documents);
   const hosted = [
     fields(webSearch).baseUrl,
     hasFetcherBeside ? env(FETCHER_URL) : fields(webFetch).url,
+    ...interpreter.slice(0, 1).map(env),
     ...list(fields(mcp).allow),
     ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
     fields(rest.oidc).issuer,
@@ -104,6 +110,7 @@ export function permissionsOf(
     env: unique([
       ...OWN_VARIABLES,
       ...(hasFetcherBeside ? [FETCHER_URL, FETCHER_TOKEN] : []),
+      ...interpreter,
       ...(reached?.variables ?? []),
       ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
@@ -152,6 +159,10 @@ export function allowed({ net, env, read, write }: Permissions): string[] {
   const flag = (name: string, values: string[]) =>
     values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
   return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write)];
+}
+
+function interpreterVariables(codeExecution: unknown): string[] {
+  return isObject(codeExecution) ? [INTERPRETER_URL, INTERPRETER_TOKEN] : [];
 }
 
 function fields(value: unknown): Record<string, unknown> {

@@ -12,7 +12,7 @@
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage, pictures?: number,
- *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number, image?: number } }} Usage
+ *   hostedUses?: { webSearch?: number, webFetch?: number, code?: number, mcp?: number, image?: number } }} Usage
  *
  * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, reasoning: number,
  *   dollars: number, priced: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,

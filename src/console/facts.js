@@ -7,10 +7,11 @@ import { kindIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
-/** @type {[kind: "webSearch" | "webFetch" | "mcp" | "image", one: string, many: string][]} */
+/** @type {[kind: "webSearch" | "webFetch" | "code" | "mcp" | "image", one: string, many: string][]} */
 const USES = [
   ["webSearch", "web search", "web searches"],
   ["webFetch", "page", "pages"],
+  ["code", "code execution", "code executions"],
   ["mcp", "MCP call", "MCP calls"],
   ["image", "picture", "pictures"],
 ];

@@ -1,7 +1,15 @@
 /** Runs hosted tools for models whose servers do not. */
 import { digestOf } from "../util/digest.ts";
-import type { FetchWork, HostedCall, HostedResult, HostedWork, RemoteWork, SearchWork } from "../canonical/hosted.ts";
 import type { Tool } from "../canonical/generate.ts";
+import type {
+  FetchWork,
+  HostedCall,
+  HostedResult,
+  HostedWork,
+  MadeFile,
+  RemoteWork,
+  SearchWork,
+} from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
 import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -17,6 +25,11 @@ export interface HostedRunner {
   runs(work: HostedWork): boolean;
   /** Which tools of a remote server a key may call. */
   permissions(...args: Parameters<PermissionsOf>): Permissions | Promise<Permissions>;
+  /**
+   * When a container of the caller's expires, in milliseconds since the epoch. `undefined` if the caller has no such
+   * container. Throws `unavailable` if nobody knows.
+   */
+  expiryOf(container: string, owner: string, signal: AbortSignal): Promise<number | undefined>;
   /** Runs a call. A failure is a result. It throws only if `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
   /** Ends what remote servers hold for it, once no call runs. */
@@ -36,6 +49,30 @@ export interface CallFacts {
   isNamed(url: string): boolean;
   /** The request's tools, for a search among them. */
   tools?: readonly Tool[];
+  /** The container of code that runs, and the files of the caller. */
+  code?: CodePlace;
+}
+
+/** Where the code of one answer runs. */
+export interface CodePlace {
+  /** Whether the container may be made now. Otherwise one that is not there has expired. */
+  isNew: boolean;
+  /** The files to put into it first. Each is given once. */
+  take(): Promise<readonly NamedContent[]>;
+  /** Stores files that code has made. What cannot be stored is left out, and `say` is informed. */
+  keep(files: readonly NamedContent[], say: (text: string) => void): Promise<MadeFile[]>;
+}
+
+export interface NamedContent {
+  name: string;
+  /** Base64. */
+  data: string;
+}
+
+/** Runs code. A failure is a result. It throws only if `signal` is aborted. */
+export interface Interpreter {
+  run(call: HostedCall & { kind: "code" }, facts: CallFacts): Promise<HostedResult>;
+  expiryOf: HostedRunner["expiryOf"];
 }
 
 /** Opens one page. A failure is a result. It throws only if `signal` is aborted. */
@@ -54,6 +91,7 @@ export interface ConfiguredServer {
 export interface HostedRunnerOptions extends Pick<RemoteServerOptions, "maskerFor" | "now"> {
   search?: SearchOptions;
   openPage?: OpenPage;
+  interpreter?: Interpreter;
   /** The server by whose tool it searches. */
   searchServer?: RemoteServer;
   /** The servers by the names that requests use. */
@@ -88,6 +126,10 @@ class Runner implements Omit<HostedRunner, "runs"> {
     return this.#options.permissions(work, key);
   }
 
+  async expiryOf(...args: Parameters<HostedRunner["expiryOf"]>): Promise<number | undefined> {
+    return await this.#options.interpreter?.expiryOf(...args);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     const { searchServer } = this.#options;
@@ -114,6 +156,8 @@ class Runner implements Omit<HostedRunner, "runs"> {
         return await this.#open(call.url, work, facts);
       case "find-in-page":
         return matchesIn(await this.#open(call.url, work, facts), call.pattern);
+      case "code":
+        return await this.#options.interpreter?.run(call, facts) ?? { kind: "error", code: "unavailable" };
       case "mcp-list":
         return await this.#askRemote(work, facts, ({ some }) => some, async (server, signal, { of }) => ({
           kind: "tools",

@@ -8,7 +8,7 @@ import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import type { CallFacts } from "../hosted/runner.ts";
 import { transformed } from "../transforms/apply.ts";
-import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
+import { settleApprovals, stepsIn, unfinished } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
 import { withFound, withoutHiding } from "../transforms/offered_tools.ts";
@@ -126,7 +126,7 @@ function withOwnTools(
     hosted: {
       canPause,
       isBegun: due.length + lists.unknown.length > 0,
-      offer: () => offered ??= offer(run, lists, due, context),
+      offer: () => offered ??= offer(run, lists, due, messages, context),
     },
   };
 }
@@ -135,15 +135,21 @@ async function offer(
   tools: readonly Tool[],
   lists: Lists,
   due: readonly HostedPart[],
+  messages: readonly Message[],
   context: RequestContext,
 ): Promise<Offered> {
   const added = await listTools(lists, factsOf(context, () => false), context);
   const opensPages = context.gateway.hosted.runner.runs({ kind: "web-fetch" });
-  const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
-    work.kind !== "web-search" || does === "web-search" || opensPages
-  );
+  const work = tools.find((tool) => tool.type === "hosted" && tool.work?.kind === "code");
+  const code = work?.type === "hosted" && work.work?.kind === "code"
+    ? await (await import("./code_execution.ts")).placeCode(work.work, messages, context)
+    : undefined;
+  const offered = functionsFor(tools, lists.known);
+  const functions = (code ? offered.map((one) => one.does === "code" ? code.offered(one) : one) : offered).filter((
+    { work, does },
+  ) => work.kind !== "web-search" || does === "web-search" || opensPages);
   const usable = await Promise.all(functions.map((one) => permitted(one, context)));
-  return { functions: usable.flat(), before: [...added, ...due] };
+  return { functions: usable.flat(), before: [...added, ...due], ...(code && { code: code.place }) };
 }
 
 /** The function as the caller may use it: not at all, or with the client's approval. */
@@ -176,6 +182,7 @@ function withoutFields(
 ): Input<"generate"> {
   const names = new Set(added.flatMap(({ extra }) => Object.keys(extra.fields)));
   const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
+  for (const { work } of own) if (work.kind === "code" && work.field !== undefined) names.add(work.field);
   const { extra } = input;
   if (!extra || names.size + servers.length === 0) return input;
   const fields = Object.entries(extra.fields).filter(([name]) => !names.has(name)).flatMap(([name, value]) => {
@@ -202,19 +209,6 @@ function factsOf(
   };
 }
 
-/** The calls without a result at the very end of the conversation: the answer was cut off before they ran. */
-function unfinished(messages: readonly Message[]): HostedPart[] {
-  const last = messages.at(-1);
-  if (last?.role !== "assistant") return [];
-  const steps = stepsIn([last]);
-  const done = new Set(steps.filter(({ result }) => result).map(({ id }) => id));
-  return steps.filter(({ id, awaitsApproval }) => !done.has(id) && !awaitsApproval).map(({ id, call }) => ({
-    type: "hosted",
-    id,
-    call,
-  }));
-}
-
 /** Runs hosted tools between rounds of the model. All rounds are one answer. */
 function hostedAnswer(
   { offer, canPause }: Hosted,
@@ -225,7 +219,7 @@ function hostedAnswer(
 }
 
 function runRounds(
-  { functions, before }: Offered,
+  { functions, before, code }: Offered,
   canPause: boolean,
   inference: Inference<"generate">,
   ask: Ask<"generate">,
@@ -262,7 +256,7 @@ function runRounds(
       if (call.kind === "image" && work.kind === "image") {
         return await (await import("./draw_tool.ts")).drawFor(call, work, asked, context, own);
       }
-      const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools };
+      const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools, code };
       const run = () => runTraced(call, work, facts, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);

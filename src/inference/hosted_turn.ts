@@ -145,7 +145,13 @@ export class Uses {
   }
 }
 
-const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp", image: "image" } as const;
+const COUNTED_AS = {
+  "web-search": "webSearch",
+  "web-fetch": "webFetch",
+  code: "code",
+  mcp: "mcp",
+  image: "image",
+} as const;
 
 /** Turns the events of several rounds into those of one answer. */
 export class JoinedRounds {

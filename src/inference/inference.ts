@@ -7,6 +7,7 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import type { Exchange } from "../contract/context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
+import type { CodePlace } from "../hosted/runner.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
 import type { AddedTurn } from "../state/continuity.ts";
@@ -145,4 +146,6 @@ export interface Offered {
   functions: readonly HostedFunction[];
   /** Parts that the answer begins with. */
   before: readonly HostedPart[];
+  /** Where code runs, if the model may write some. */
+  code?: CodePlace;
 }

@@ -72,7 +72,7 @@ export interface Connection {
 
 /** A module of the program that runs as a process of its own, with the options of `deno run` that say what it may do. */
 export interface ModuleRun
-  extends Pick<CommandOptions, "env" | "clearEnv" | "detached" | "stdin" | "stdout" | "stderr"> {
+  extends Pick<CommandOptions, "env" | "clearEnv" | "cwd" | "detached" | "stdin" | "stdout" | "stderr"> {
   flags: readonly string[];
   main: string;
   args: readonly string[];
@@ -86,9 +86,25 @@ export interface NodeHost extends Host {
   readonly main: string;
   /** The beginning of a command line that starts the gateway. */
   readonly command: string;
+  /** Whether this version can keep a process off the network. */
+  readonly canConfineNet: boolean;
   program(program: string, options?: CommandOptions): Command;
   module(run: ModuleRun): Command;
 }
+
+/** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
+export const RUNTIME_VARIABLES = [
+  "PATH",
+  "HOME",
+  "USERPROFILE",
+  "LOCALAPPDATA",
+  "SystemRoot",
+  "XDG_CACHE_HOME",
+  "DENO_DIR",
+  "DENO_CERT",
+  "DENO_TLS_CA_STORE",
+  "NO_COLOR",
+];
 
 let substitute: NodeHost | undefined;
 

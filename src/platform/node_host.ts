@@ -5,6 +5,7 @@ import type { Host, NodeHost } from "./host.ts";
 import { createCommand } from "./node_command.ts";
 import { listen } from "./node_connection.ts";
 import { moduleOnNode } from "./node_module.ts";
+import { CAN_CONFINE_NET } from "./node_permissions.ts";
 
 /** A missing file is told apart by its code. */
 class NotFound extends Error {
@@ -40,5 +41,12 @@ const host: Host = {
 /** `main`: the program's entry file. */
 export function nodeHost(main: string): NodeHost {
   const command = process.env.LANEWAY_COMMAND || "node src/node.ts";
-  return { ...host, main, command, program: createCommand, module: (run) => moduleOnNode(run, main) };
+  return {
+    ...host,
+    main,
+    command,
+    canConfineNet: CAN_CONFINE_NET,
+    program: createCommand,
+    module: (run) => moduleOnNode(run, main),
+  };
 }

@@ -22,7 +22,7 @@ export function moduleOnNode(
   const file = main.startsWith("file:") ? fileURLToPath(main) : resolve(main);
   // The launcher itself, or a command that runs programs of the user: Node would hand its own limits on to them.
   if (flags.some((flag) => flag.startsWith("--allow-run"))) {
-    return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env });
+    return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env, clearEnv });
   }
   const place = {
     code: [entry, file, ...preloadedBy(process.execArgv, resolve)].flatMap(codeOf),

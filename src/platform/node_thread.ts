@@ -39,8 +39,10 @@ type Hear = (data: unknown) => void;
 
 function start(url: URL, hear: Hear, fail: () => void): Running {
   const scope = new URL("./node_thread_scope.ts", import.meta.url).href;
-  // A thread without this option could not confine itself.
-  const permission = process.permission ? ["--permission"] : [];
+  // A thread without the first option could not confine itself, and without the others it would read packages only where the process
+  // was started in their folder.
+  const readable = process.execArgv.filter((option) => option.startsWith("--allow-fs-read="));
+  const permission = process.permission ? ["--permission", ...readable] : [];
   const thread = new Thread(url, { execArgv: [...permission, "--import", scope], env: {} });
   thread.on("message", hear);
   thread.on("error", fail);

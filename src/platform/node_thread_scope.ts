@@ -2,6 +2,7 @@
  * Defines `self` for a module that runs as a worker. It is loaded before the module, in the same thread. Node (26) gives a thread
  * everything, so the thread itself drops it: what it may read once its own module is loaded.
  */
+import process from "node:process";
 import { parentPort } from "node:worker_threads";
 
 const port = parentPort!;

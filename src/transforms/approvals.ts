@@ -66,3 +66,16 @@ export function stepsIn(messages: readonly Message[]): HostedPart[] {
     role === "assistant" ? content.filter((part) => part.type === "hosted") : []
   );
 }
+
+/** The calls without a result at the very end of the conversation: the answer was cut off before they ran. */
+export function unfinished(messages: readonly Message[]): HostedPart[] {
+  const last = messages.at(-1);
+  if (last?.role !== "assistant") return [];
+  const steps = stepsIn([last]);
+  const done = new Set(steps.filter(({ result }) => result).map(({ id }) => id));
+  return steps.filter(({ id, awaitsApproval }) => !done.has(id) && !awaitsApproval).map(({ id, call }) => ({
+    type: "hosted",
+    id,
+    call,
+  }));
+}

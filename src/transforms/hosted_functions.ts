@@ -29,6 +29,8 @@ export interface HostedFunction {
    * approved.
    */
   remote?: { name: string; isReadOnly: boolean; needsApproval?: boolean };
+  /** For code: the container in which it runs. */
+  container?: string;
 }
 
 /**
@@ -61,6 +63,7 @@ type Described = Pick<HostedFunction, "tool" | "does" | "remote">;
 function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
   if (work.kind === "tool-search") return [toolSearch(work)];
   if (work.kind === "image") return [drawing(work)];
+  if (work.kind === "code") return [runsCode()];
   const where = inWords(work.domains);
   if (work.kind === "web-fetch") {
     return [
@@ -92,6 +95,17 @@ function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
       pattern: "The text to find",
     }),
   ];
+}
+
+function runsCode(): Described {
+  return described(
+    "code",
+    "code_execution",
+    "Runs Python code and returns what it prints, and the value of its last expression. It has the standard library, " +
+      "no other packages and no network. Variables stay for later calls. Files that it writes to /mnt/data are given " +
+      "to the user.",
+    { code: "The Python code" },
+  );
 }
 
 /** A model may not say which of the two it wants where the request says it. */
@@ -197,7 +211,10 @@ export function isCallOf({ does, work, remote }: HostedFunction, call: HostedCal
 }
 
 /** The hosted call that the model wrote; `undefined` if its input is invalid. */
-export function readCall({ does, work, remote }: HostedFunction, input: string): HostedCall | undefined {
+export function readCall(
+  { does, work, remote, container = "" }: HostedFunction,
+  input: string,
+): HostedCall | undefined {
   const fields = input.trim() === "" ? {} : parseJson(input);
   if (!isJsonObject(fields)) return undefined;
   if (does === "mcp") {
@@ -220,6 +237,10 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
       return url === undefined ? undefined : { kind: does, url };
     case "find-in-page":
       return url === undefined || pattern === undefined ? undefined : { kind: does, url, pattern };
+    case "code": {
+      const { code } = fields;
+      return typeof code === "string" && code.trim() !== "" ? { kind: does, code, container } : undefined;
+    }
     default:
       return does satisfies never;
   }
@@ -246,7 +267,7 @@ function trimmedText(fields: JsonObject, key: string): string | undefined {
 }
 
 /** The call to report if its input could not be parsed. */
-export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
+export function emptyCall({ does, work, remote, container = "" }: HostedFunction): HostedCall {
   switch (does) {
     case "tool-search":
       return readSearch(work, {});
@@ -258,6 +279,8 @@ export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
       return { kind: does, url: "" };
     case "find-in-page":
       return { kind: does, url: "", pattern: "" };
+    case "code":
+      return { kind: does, code: "", container };
     case "mcp":
       return { kind: does, server: work.kind === "mcp" ? work.server : "", name: remote?.name ?? "", input: "{}" };
     default:

@@ -12,7 +12,7 @@ import type {
   ToolMessage,
   ToolResultPart,
 } from "../canonical/generate.ts";
-import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
+import type { ExecutedCode, HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import { joinAssistant } from "./turns.ts";
 import { upstreamName } from "./tool_names.ts";
@@ -168,6 +168,8 @@ function inputOf(call: HostedCall): string {
       return JSON.stringify({ url: call.url });
     case "find-in-page":
       return JSON.stringify({ url: call.url, pattern: call.pattern });
+    case "code":
+      return JSON.stringify({ code: call.code });
     case "image":
       return JSON.stringify({ prompt: call.prompt, ...(call.isEdit && { edit: true }) });
     case "mcp":
@@ -214,6 +216,8 @@ export function shownTo(result: HostedResult): InputPart[] {
         { type: "text", text: DATA },
         ...result.content.map((part) => part.type === "text" ? { ...part, text: withoutMarks(part.text) } : part),
       ];
+    case "executed":
+      return [{ type: "text", text: withoutMarks(executedInWords(result)) }];
     case "found":
       return [{ type: "text", text: foundInWords(result.tools) }];
     case "tools":
@@ -227,6 +231,17 @@ export function shownTo(result: HostedResult): InputPart[] {
     default:
       return result satisfies never;
   }
+}
+
+function executedInWords({ stdout, stderr, exitCode, files }: ExecutedCode): string {
+  const made = files.map(({ name }) => name).join(", ");
+  const texts = [
+    stdout,
+    stderr === "" ? "" : `[stderr]\n${stderr}`,
+    exitCode === 0 ? "" : `[exit code ${exitCode}]`,
+    made === "" ? "" : `[files for the user: ${made}]`,
+  ].filter((text) => text !== "");
+  return texts.length > 0 ? texts.join("\n") : "[no output]";
 }
 
 function foundInWords(names: readonly string[]): string {
@@ -256,6 +271,8 @@ const ERRORS: Record<Extract<HostedResult, { kind: "error" }>["code"], string> =
   not_accessible: "The page could not be opened.",
   unsupported_type: "The page is of a type that cannot be read.",
   too_large: "The page is too large.",
+  too_late: "The code took too long and was ended. Its variables and files are gone.",
+  expired: "The container in which the code ran is gone, with its variables and files.",
 };
 
 /** The step as text, for a model that is not offered the tool. `undefined` for a call whose result follows later. */

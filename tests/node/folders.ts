@@ -120,6 +120,7 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
   engines: { none: "it needs engines" },
   examples: { none: DENO_PROCESS },
   fetcher: { none: DENO_PROCESS },
+  interpreter: { none: DENO_PROCESS },
   fidelity: { none: FORMATTED },
   lint: { none: DENO },
   "main_test.ts": { none: DENO_PROCESS },

@@ -8,7 +8,7 @@ import { parseExactly } from "../../src/canonical/raw_number.ts";
 const ROOT = new URL("../../", import.meta.url);
 /** Programs of their own, and what runs on a thread or another platform. */
 const OTHERS =
-  /^(src\/(cli|programs|fetcher|console|pages\/console|main|node|app)|plugins\/programs)\b|\/(worker|node_\w+|platform\/\w*thread\w*)\.ts$/;
+  /^(src\/(cli|programs|fetcher|interpreter|console|pages\/console|main|node|app)|plugins\/programs)\b|\/(worker|node_\w+|platform\/\w*thread\w*)\.ts$/;
 
 function* modulesBelow(folder: string): Generator<string> {
   for (const { name, isDirectory } of Deno.readDirSync(new URL(folder, ROOT))) {

@@ -26,9 +26,10 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/cli"],
   ["src/main.ts", "src/node.ts"],
   ["src/fetcher"],
+  ["src/interpreter"],
 ];
-/** A program of its own: it shares the ground floor with the gateway, and nothing of the gateway needs it. */
-const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
+/** Programs of their own: they share the ground floor with the gateway, and nothing of the gateway needs them. */
+const OPEN_TO_PROCESSES = ["src/util", "src/platform", "src/canonical"];
 /** The folders that plugins may import besides their own. */
 const OPEN_TO_PLUGINS = [
   ...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform" && layer !== "src/std"),
@@ -41,7 +42,7 @@ const OPEN_TO_PROGRAMS = ["plugins/programs"];
 /** The folders that a file at `place` may import besides its own. `undefined` if the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {
   if (place.startsWith("plugins/")) return place.split(".").length > 1 ? undefined : OPEN_TO_PLUGINS;
-  if (place === "src/fetcher") return OPEN_TO_FETCHER;
+  if (place === "src/fetcher" || place === "src/interpreter") return OPEN_TO_PROCESSES;
   const layer = LAYERS.findIndex((layer) => layer.includes(place));
   if (layer < 0) return undefined;
   const below = LAYERS.slice(0, layer).flat();

@@ -10,8 +10,10 @@ function* sources(folder: string): Generator<string> {
   }
 }
 
-/** The fetcher is a program of its own, which no binary contains. */
-const paths = [...sources("src/"), ...sources("plugins/")].filter((path) => !path.startsWith("src/fetcher/"));
+/** The fetcher and the interpreter are programs of their own, which no binary contains. */
+const paths = [...sources("src/"), ...sources("plugins/")].filter((path) =>
+  !/^src\/(fetcher|interpreter)\//.test(path)
+);
 const files = paths.map((path) => ({
   path,
   text: Deno.readTextFileSync(new URL(path, ROOT)),

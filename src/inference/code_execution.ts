@@ -1,0 +1,139 @@
+/** The container of an answer's code: which one it is, and the files that go in and out. */
+import { bareId, MADE_BY_TOOL, type StoredFile } from "../canonical/files.ts";
+import type { Message } from "../canonical/generate.ts";
+import type { CodeWork, MadeFile } from "../canonical/hosted.ts";
+import { typeByName } from "../canonical/document_types.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { CodePlace, NamedContent } from "../hosted/runner.ts";
+import { tooLarge } from "../http/size.ts";
+import { stepsIn } from "../transforms/approvals.ts";
+import type { HostedFunction } from "../transforms/hosted_functions.ts";
+import { builtin } from "../util/builtin.ts";
+import { openFiles } from "./given_files.ts";
+
+/** Where Python finds and leaves files. */
+const FOLDER = "/mnt/data";
+/** How long a file that code has made is kept, in milliseconds. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+/** The container of an answer, and the function that is offered for it. */
+export interface PlacedCode {
+  place: CodePlace;
+  /** The function with its container, and with the names of the files in it. */
+  offered(one: HostedFunction): HostedFunction;
+}
+
+/** Throws if the request names a container or a file that the caller does not have. */
+export async function placeCode(
+  work: CodeWork,
+  messages: readonly Message[],
+  context: RequestContext,
+): Promise<PlacedCode> {
+  if (work.lacks !== undefined) context.note(`code runs as Python alone: dropped ${work.lacks}`);
+  const { id, isNew } = await containerOf(work, messages, context);
+  const wanted = (isNew ? work.files : work.newFiles) ?? [];
+  const given = wanted.length === 0 ? [] : await findAll(wanted, context);
+  let isTaken = false;
+  const place: CodePlace = {
+    isNew,
+    async take() {
+      if (isTaken) return [];
+      isTaken = true;
+      return await contentsOf(given, context);
+    },
+    keep: (files, say) => keepAll(files, say, context),
+  };
+  const names = given.map(({ name }) => `${FOLDER}/${name}`).join(", ");
+  return {
+    place,
+    offered: ({ tool, ...one }) => ({
+      ...one,
+      container: id,
+      tool: names === "" ? tool : { ...tool, description: `${tool.description} Files of the user: ${names}.` },
+    }),
+  };
+}
+
+/** An id that this wire could have given. */
+function isShapedLike(id: string, prefix: string): boolean {
+  return id.startsWith(prefix) && /^[\w-]{16,64}$/.test(id.slice(prefix.length));
+}
+
+async function containerOf(
+  { container: named, continues, prefix }: CodeWork,
+  messages: readonly Message[],
+  { gateway, caller, signal, note }: RequestContext,
+): Promise<{ id: string; isNew: boolean }> {
+  const owner = gateway.guards.hasSeveralCallers ? caller.owner : caller.name;
+  const isThere = async (id: string) =>
+    isShapedLike(id, prefix) && await gateway.hosted.runner.expiryOf(id, owner, signal) !== undefined;
+  if (named !== undefined) {
+    if (await isThere(named)) return { id: named, isNew: false };
+    if (isShapedLike(named, prefix)) {
+      throw new GatewayError("invalid_request", "Container is expired.", { param: "container" });
+    }
+    throw new GatewayError("not_found", `Container with id '${named}' not found.`, { param: "container" });
+  }
+  const fresh = { id: `${prefix}${gateway.newId()}`, isNew: true };
+  if (!continues) return fresh;
+  const last = stepsIn(messages).findLast(({ call }) => call.kind === "code" && call.container !== "");
+  if (last?.call.kind !== "code") return fresh;
+  if (await isThere(last.call.container)) return { id: last.call.container, isNew: false };
+  note("the container of earlier code has expired: code runs in a new one, without its variables and files");
+  return fresh;
+}
+
+/** The files, under names that are safe and that no two of them share. */
+async function findAll(ids: readonly string[], context: RequestContext): Promise<StoredFile[]> {
+  const files = await openFiles(context);
+  const all = new Map((await files.list(context.caller.owner)).map((file) => [file.id, file]));
+  const taken = new Set<string>();
+  return [...new Set(ids)].map((id) => {
+    const file = all.get(bareId(id));
+    if (!file) throw new GatewayError("invalid_request", `File with id '${id}' not found`, { param: "file_id" });
+    const plain = file.name.replace(/[/\\\p{Cc}]/gu, "_").slice(-150).replace(/^\.+$/, "_") || "file";
+    let name = plain;
+    for (let count = 2; taken.has(name); count++) name = `${count}_${plain}`;
+    taken.add(name);
+    return { ...file, name };
+  });
+}
+
+async function contentsOf(given: readonly StoredFile[], context: RequestContext): Promise<NamedContent[]> {
+  if (given.length === 0) return [];
+  const { gateway: { guards, hosted }, caller: { owner }, requestLog } = context;
+  const total = given.reduce((all, { bytes }) => all + bytes, 0);
+  const most = hosted.limits.codeExecution?.fileBytes ?? 0;
+  if (total > most) throw tooLarge("files for the code", most);
+  requestLog.atEnd(guards.uploads.reserve(Math.ceil(total / 3) * 4, owner));
+  const files = await openFiles(context);
+  const { Buffer } = builtin("node:buffer");
+  return await Promise.all(given.map(async ({ id, name }) => {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of (await files.read(owner, id)).content) pieces.push(piece);
+    return { name, data: Buffer.concat(pieces).toString("base64") };
+  }));
+}
+
+async function keepAll(
+  made: readonly NamedContent[],
+  say: (text: string) => void,
+  context: RequestContext,
+): Promise<MadeFile[]> {
+  const kept: MadeFile[] = [];
+  const { caller: { owner }, gateway: { newId } } = context;
+  for (const { name, data } of made) {
+    try {
+      const files = await openFiles(context);
+      const content = builtin("node:buffer").Buffer.from(data, "base64");
+      const mediaType = typeByName(name) ?? "application/octet-stream";
+      const facts = { name, mediaType, purpose: MADE_BY_TOOL, keepMs: KEPT_MS };
+      const { id, bytes } = await files.create(owner, newId(), facts, content);
+      kept.push({ id, name, mediaType, bytes });
+    } catch (thrown) {
+      say(`${name} was not stored: ${toGatewayError(thrown).message}`);
+    }
+  }
+  return kept;
+}
