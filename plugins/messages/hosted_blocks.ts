@@ -1,6 +1,6 @@
 /** The blocks of what hosted tools do in an answer. Shapes: the vendor's SDK, and recorded answers of its server. */
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { HostedPart, OutputPart } from "../../src/canonical/generate.ts";
+import type { HostedPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedErrorCode, HostedResult } from "../../src/canonical/hosted.ts";
 import { searchInput } from "../../src/transforms/hosted_functions.ts";
 import { type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
@@ -41,14 +41,10 @@ export function serializeHosted(part: HostedPart): JsonObject {
   return result ? serializeResult(part, result) : { ...serializeCall(part), input: parseJson(inputOf(call)) ?? {} };
 }
 
-/** The container in which an answer's code ran, for its client to name in the next request. */
-export function containerIn(parts: readonly OutputPart[]): JsonObject {
-  const ran = parts.findLast((part) => part.type === "hosted" && part.result?.kind === "executed");
-  if (ran?.type !== "hosted" || ran.extra || ran.call.kind !== "code" || ran.result?.kind !== "executed") return {};
-  const { expires } = ran.result;
-  return expires === undefined
-    ? {}
-    : { container: { id: ran.call.container, expires_at: new Date(expires).toISOString(), skills: null } };
+/** The container in which code ran, for the client to name in the next request. `step`: the last step of the answer that is over. */
+export function containerOf({ call, result, extra }: HostedPart): JsonObject {
+  if (extra || call.kind !== "code" || result?.kind !== "executed" || result.expires === undefined) return {};
+  return { container: { id: call.container, expires_at: new Date(result.expires).toISOString(), skills: null } };
 }
 
 /** The block of a call without its input, which comes in pieces. */

@@ -1,12 +1,18 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import { type GenerateResponse, isCut, type OutputPart, type ToolCallPart } from "../../src/canonical/generate.ts";
+import {
+  type GenerateResponse,
+  type HostedPart,
+  isCut,
+  type OutputPart,
+  type ToolCallPart,
+} from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeEdits } from "./compaction.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
-import { containerIn, isSpoken } from "./hosted_blocks.ts";
+import { containerOf, isSpoken } from "./hosted_blocks.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -14,16 +20,14 @@ import { WIRE } from "./wire.ts";
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const content: JsonObject[] = [];
   const last = output.content.at(-1);
+  let ran: HostedPart | undefined;
   for (const part of output.content) {
     if (part === last && part.type === "tool-call" && part.kind === "function" && isCut(output.finish, part)) {
       // An input is an object on this wire, and agents would run the call.
       exchange.note(`dropped a call of ${part.name} that was cut off`);
     } else if (part.type === "text" && !part.extra && !part.annotations?.length) {
       content.push({ type: "text", text: part.text });
-    } else if (isSpeakable(part, exchange)) {
-      content.push(serializeBlock(part));
-      if (part.type === "tool-call") noteWrapped(part, exchange);
-    }
+    } else ran = addBlock(part, content, exchange) ?? ran;
   }
   const { usage, ...extra } = output.extra ? fieldsFor(WIRE, output.extra) : NO_FIELDS;
   return {
@@ -35,9 +39,17 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...serializeFinish(output.finish),
     usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
     ...reportsOf(exchange),
-    ...containerIn(output.content),
+    ...(ran && containerOf(ran)),
     ...extra,
   };
+}
+
+/** Adds the block of a part if the wire has one. Returns a step of code that is over. */
+function addBlock(part: OutputPart, content: JsonObject[], exchange: Exchange<"generate">): HostedPart | undefined {
+  if (!isSpeakable(part, exchange)) return undefined;
+  content.push(serializeBlock(part));
+  if (part.type === "tool-call") noteWrapped(part, exchange);
+  return part.type === "hosted" && part.result?.kind === "executed" ? part : undefined;
 }
 
 const NO_FIELDS: JsonObject = Object.freeze({});

@@ -9,7 +9,7 @@ import { isSummary } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
-import { containerIn, inputOf, serializeCall } from "./hosted_blocks.ts";
+import { containerOf, inputOf, serializeCall } from "./hosted_blocks.ts";
 import { isSpeakable, reportsOf } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -31,7 +31,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   /** A part that comes whole has its signature and its citations from the start. */
   #part: OutputPart | undefined;
   /** The last step of code, which says the container. */
-  #ran: OutputPart[] = [];
+  #ran: HostedPart | undefined;
   #isCustom = false;
   /** How the open block's increments are written. */
   #around: { [type in PartDelta["type"]]?: (text: string) => string } = {};
@@ -66,7 +66,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #startBlock(part: OutputPart, emit: Emit<Frame>): void {
     this.#part = part;
     this.#isCustom = isCustom(part);
-    if (part.type === "hosted" && part.result?.kind === "executed") this.#ran = [part];
+    if (part.type === "hosted" && part.result?.kind === "executed") this.#ran = part;
     this.#around = {};
     this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
     if (!this.#open) return;
@@ -108,7 +108,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const { usage, ...extra } = fieldsFor(WIRE, event.extra);
     const { context_management: edits, ...fields } = { ...reportsOf(this.#exchange), ...extra };
     emit(frame("message_delta", {
-      delta: { ...serializeFinish(event.finish), ...containerIn(this.#ran), ...fields },
+      delta: { ...serializeFinish(event.finish), ...(this.#ran && containerOf(this.#ran)), ...fields },
       usage: serializeUsage(event.usage, asObject(usage)),
       ...(edits !== undefined && { context_management: edits }),
     }));

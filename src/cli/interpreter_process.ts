@@ -41,6 +41,10 @@ export async function startInterpreter(
 ): Promise<InterpreterBeside | undefined> {
   const { codeExecution } = isObject(config) && isObject(config.hostedTools) ? config.hostedTools : {};
   if (!isObject(codeExecution)) return undefined;
+  if (readJson(new URL("deno.json", FOLDER)) === undefined) {
+    say("Code execution is off: this program does not include the interpreter. Start the gateway from its sources");
+    return undefined;
+  }
   if (onNode()?.canConfineNet === false) {
     say("Code execution is off: this version of Node cannot keep a process off the network. Use Node 25 or Deno");
     return undefined;
