@@ -1,5 +1,6 @@
 /** Items of a conversation as messages: one item is one message, so that nothing of its place is lost. */
 import type {
+  HostedPart,
   ItemReference,
   Message,
   OpaquePart,
@@ -7,7 +8,6 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import type { ToolSearchCall } from "../../src/canonical/hosted.ts";
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { asObjects, isText, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
@@ -29,11 +29,13 @@ export interface ParsedItems {
 
 export function parseItems(items: readonly Item[], namespaces: Namespaces, before = 0): ParsedItems {
   const parsed: ParsedItems = { messages: [], references: [], tools: [], found: new Set() };
-  let search: ToolSearchCall | undefined;
+  const searches = new Map<string, HostedPart>();
   const others = (item: Item, found: readonly string[] = []): Message => {
-    const step = parseServerSearch(item as JsonObject, found, search);
-    if (step?.call.kind === "tool-search") search = step.call;
-    return step ? { role: "assistant", content: [step] } : parseSearch(item as JsonObject, found) ?? parseUnknown(item);
+    const step = parseServerSearch(item as JsonObject, found, searches, before + parsed.messages.length);
+    if (!step) return parseSearch(item as JsonObject, found) ?? parseUnknown(item);
+    if (step.result) searches.delete(step.id);
+    else searches.set(step.id, step);
+    return { role: "assistant", content: [step] };
   };
   for (const [position, item] of items.entries()) {
     if (isTrigger(item)) continue;

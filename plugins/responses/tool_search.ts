@@ -90,27 +90,26 @@ export function defersTools(body: unknown): boolean {
 }
 
 /**
- * An item of a search that a server ran, as a step. `found`: the names of its tools. `before`: the call before it, whose result it
- * may be.
+ * An item of a search that a server ran, as a step. `found`: the names of its tools. `open`: the calls without a result, by their
+ * ids. `place`: the item's place in the conversation, for clients that keep no ids: a result without one is of the oldest call.
  */
 export function parseServerSearch(
   item: JsonObject,
   found: readonly string[],
-  before: ToolSearchCall | undefined,
+  open: ReadonlyMap<string, HostedPart>,
+  place: number,
 ): HostedPart | undefined {
-  const { type, id, execution, call_id } = item;
+  const { type, id: given, execution, call_id } = item;
   const isServers = execution === "server" || execution === undefined && typeof call_id !== "string";
-  if (typeof id !== "string" || !isServers) return undefined;
-  const step = { type: "hosted" as const, id: stepId(id).id, extra: { wire: WIRE, fields: item } };
-  if (type === "tool_search_call") {
-    const asked = asObject(item.arguments);
-    const query = asText(asked.query) || toJsonText(item.arguments);
-    return { ...step, call: { kind: "tool-search", method: "bm25", query, ...present("limit", asCount(asked.limit)) } };
-  }
-  if (type !== "tool_search_output") return undefined;
-  return {
-    ...step,
-    call: before ?? { kind: "tool-search", method: "bm25", query: "" },
-    result: { kind: "found", tools: found },
-  };
+  const isResult = type === "tool_search_output";
+  if (!isServers || !isResult && type !== "tool_search_call") return undefined;
+  const [oldest] = isResult ? open.keys() : [];
+  const id = typeof given === "string" ? stepId(given).id : oldest ?? `search_${place}`;
+  const step = { type: "hosted" as const, id, extra: { wire: WIRE, fields: item } };
+  if (isResult) return { ...step, call: open.get(id)?.call ?? UNKNOWN, result: { kind: "found", tools: found } };
+  const asked = asObject(item.arguments);
+  const query = asText(asked.query) || toJsonText(item.arguments);
+  return { ...step, call: { kind: "tool-search", method: "bm25", query, ...present("limit", asCount(asked.limit)) } };
 }
+
+const UNKNOWN: ToolSearchCall = { kind: "tool-search", method: "bm25", query: "" };

@@ -169,6 +169,34 @@ async function outputOf(response: Response): Promise<Output> {
   return { ...events.at(-1).response, events: events.map(({ type }) => type) };
 }
 
+Deno.test("tool search: responses: each result goes back to its own call, also where the client keeps no ids", async () => {
+  const { input_schema, ...rest } = WEATHER;
+  const weather = { type: "function", ...rest, parameters: input_schema };
+  const place = { type: "function", name: "find_place", parameters: { type: "object" }, defer_loading: true };
+  const request = { model: "model", tools: [{ type: "tool_search" }, weather, place] };
+  const rounds: Say[][] = [['tool_search{"query":"weather"}', 'tool_search{"query":"place"}'], ["Done"]];
+  const { app, asked } = newHostedRig({ rounds });
+  const { output } = await outputOf(await app.post("/oss/v1/responses", { ...request, input: "Rain?" }));
+  const saidIn = ({ messages }: JsonObject) =>
+    (messages as JsonObject[]).flatMap(({ tool_calls, role, content }) =>
+      tool_calls
+        ? (tool_calls as { function: JsonObject }[]).map((call) => call.function.arguments)
+        : role === "tool"
+        ? [content]
+        : []
+    );
+  const found = (name: string) => `These tools can be called now: ${name}`;
+  for (const kept of [output, output.map(({ id: _, ...item }) => item)]) {
+    const input = [{ role: "user", content: "Rain?" }, ...kept, { role: "user", content: "Go on" }];
+    await outputOf(await app.post("/oss/v1/responses", { ...request, input }));
+    assertEquals(saidIn(asked.at(-1)!.body), [
+      ...['{"query":"weather"}', found("get_weather")],
+      ...['{"query":"place"}', found("find_place")],
+    ]);
+    assertEquals(namesOf(asked.at(-1)!.body), ["tool_search", "get_weather", "find_place"]);
+  }
+});
+
 // Hostile input
 
 Deno.test("tool search: thousands of tools and patterns that are traps", async () => {
