@@ -89,6 +89,7 @@ const WORD_OF: Record<HostedWork["kind"], string> = {
   "web-fetch": "https://",
   mcp: "mcp",
   image: "image",
+  "tool-search": "tool search",
 };
 
 interface Step {
@@ -136,6 +137,9 @@ function use({ work }: { work: HostedWork }, { text }: Conversation, draw: Draw 
     }
     case "image":
       return draw ? picture(cut(text.split("\n").at(-1) ?? "", 200), draw) : [];
+    case "tool-search":
+      // The gateway searches the tools, as for any model.
+      return [];
     default:
       return work satisfies never;
   }
@@ -198,6 +202,7 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return [result.message ?? `it could not be opened (${result.code})`];
       case "picture":
         return ["a picture, which it drew by your words"];
+      case "found":
       case "tools":
       case "lost":
         return [];

@@ -45,6 +45,8 @@ function isConfigured(
   { config: { hostedTools: { webSearch, webFetch, mcp, imageGeneration } }, env }: World,
 ): boolean {
   switch (work.kind) {
+    case "tool-search":
+      return true;
     case "web-search":
       return webSearch !== undefined;
     case "web-fetch":

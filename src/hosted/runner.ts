@@ -1,6 +1,7 @@
 /** Runs hosted tools for models whose servers do not. */
 import { digestOf } from "../util/digest.ts";
-import type { DrawWork, HostedCall, HostedResult, HostedWork, RemoteWork } from "../canonical/hosted.ts";
+import type { FetchWork, HostedCall, HostedResult, HostedWork, RemoteWork, SearchWork } from "../canonical/hosted.ts";
+import type { Tool } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -33,6 +34,8 @@ export interface CallFacts {
   onFailure(reason: unknown): void;
   /** Whether the conversation has named this URL. No other URL is opened, so that the model cannot send data to a page in a URL. */
   isNamed(url: string): boolean;
+  /** The request's tools, for a search among them. */
+  tools?: readonly Tool[];
 }
 
 /** Opens one page. A failure is a result. It throws only if `signal` is aborted. */
@@ -126,6 +129,8 @@ class Runner implements Omit<HostedRunner, "runs"> {
       // Another model draws it: `src/inference/draw_tool.ts`.
       case "image":
         return { kind: "error", code: "unavailable" };
+      case "tool-search":
+        return await (await import("./tool_search.ts")).searchTools(call, facts.tools ?? [], facts.signal);
       default:
         return call satisfies never;
     }
@@ -138,7 +143,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
   }
 
   async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
-    if (work.kind === "mcp" || work.kind === "image" || !this.#options.openPage) {
+    if (!(work.kind === "web-search" || work.kind === "web-fetch") || !this.#options.openPage) {
       return { kind: "error", code: "unavailable" };
     }
     const limits = work.kind === "web-fetch" ? work : {};
@@ -211,7 +216,7 @@ const NOT_ITS_OWN =
 
 function refusalOf(
   url: string,
-  { domains }: Exclude<HostedWork, RemoteWork | DrawWork>,
+  { domains }: SearchWork | FetchWork,
   { isNamed }: CallFacts,
 ): HostedResult | undefined {
   if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };

@@ -15,7 +15,7 @@ import type {
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import { joinAssistant } from "./turns.ts";
-import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
+import { functionChoice, type HostedFunction, isCallOf, searchInput } from "./hosted_functions.ts";
 
 /** How hosted tools are offered to a model. */
 export interface HostedOffer {
@@ -159,6 +159,8 @@ function callOf({ id, call }: HostedPart, functions: readonly HostedFunction[]):
 
 function inputOf(call: HostedCall): string {
   switch (call.kind) {
+    case "tool-search":
+      return JSON.stringify(searchInput(call));
     case "web-search":
       return JSON.stringify({ query: call.query });
     case "web-fetch":
@@ -211,6 +213,8 @@ export function shownTo(result: HostedResult): InputPart[] {
         { type: "text", text: DATA },
         ...result.content.map((part) => part.type === "text" ? { ...part, text: withoutMarks(part.text) } : part),
       ];
+    case "found":
+      return [{ type: "text", text: foundInWords(result.tools) }];
     case "tools":
       return [{ type: "text", text: result.tools.map(({ name }) => name).join(", ") }];
     case "picture":
@@ -222,6 +226,11 @@ export function shownTo(result: HostedResult): InputPart[] {
     default:
       return result satisfies never;
   }
+}
+
+function foundInWords(names: readonly string[]): string {
+  if (names.length === 0) return "No tool was found. Search with other words.";
+  return `These tools can be called now: ${names.join(", ")}`;
 }
 
 function hitsInWords(hits: readonly SearchHit[]): string {
