@@ -10,6 +10,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, isText, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { nameLine } from "../../src/util/printable.ts";
 import { foreignPart } from "../shared/foreign.ts";
 import { sealedIn } from "./compaction.ts";
 import { type HostedBlocks, TOOL_SET } from "./hosted.ts";
@@ -134,7 +135,7 @@ function parseFile(block: Extract<KnownBlock, { source: Source }>): FilePart | O
 }
 
 function titled(title: string | undefined, text: string): string {
-  return title === undefined ? text : `${title}\n\n${text}`;
+  return title === undefined ? text : `${nameLine(title)}\n\n${text}`;
 }
 
 function opaque(block: object, standIn: string): OpaquePart {

@@ -30,6 +30,8 @@ export class Bill {
   cost?: Cost;
   /** The estimated tokens of the answer so far. */
   emitted: () => number = NOTHING;
+  /** The pictures that were wanted, which an upstream may charge for although nobody waits for them any more. */
+  pictures?: number;
   /** Whether the answer has ended. */
   isOver = false;
   readonly #reserved: Reserved | undefined;
@@ -66,7 +68,12 @@ export class Bill {
     if (this.isOver) return;
     const outputTokens = Math.ceil(this.emitted());
     if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined, true);
-    const usage: Usage = { inputTokens: Math.ceil(this.inputTokens), outputTokens, estimated: true };
+    const usage: Usage = {
+      inputTokens: Math.ceil(this.inputTokens),
+      outputTokens,
+      ...(this.pictures !== undefined && { pictures: this.pictures }),
+      estimated: true,
+    };
     this.#close(usage, costOf(usage, this.price, this.listed));
   }
 

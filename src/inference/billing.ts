@@ -1,7 +1,7 @@
 /** The cost of the answers of upstreams. Each is priced when it ends, by the target that gave it. */
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { HostedResult } from "../canonical/hosted.ts";
-import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
 import type { Payer } from "../context/guards.ts";
@@ -150,8 +150,12 @@ function openBill<K extends ModelOperation>(
   const { operation, input, target, signal } = asked;
   const { price } = where;
   const payer = requestLog.payer && !needsNoBudget(where, gateway) ? requestLog.payer : undefined;
-  const open = (reserved?: Reserved) =>
-    billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
+  const pictures = operation === "draw" ? (input as Input<"draw">).count : undefined;
+  const open = (reserved?: Reserved) => {
+    const bill = requestLog.open(inputTokens, { price, listed: attempt.listed, reserved });
+    bill.pictures = pictures;
+    return billOf(operation, bill, requestLog);
+  };
   if (!payer) return open();
   const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
   const reserve = (price: Price | undefined) => {

@@ -7,7 +7,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { tooLarge } from "../http/size.ts";
 import type { Files } from "../state/files.ts";
 import { builtin } from "../util/builtin.ts";
-import { printable } from "../util/printable.ts";
+import { nameLine } from "../util/printable.ts";
 import type { Inference } from "./inference.ts";
 
 type Conversation = Pick<Inference<"generate">, "input" | "context" | "plan" | "note">;
@@ -37,7 +37,7 @@ export async function withGivenFiles({ input, context, plan, note }: Conversatio
   const present = messages.findLastIndex(({ role }) => role === "assistant") + 1;
   for (const { id, at, path } of wanted) {
     if (found.has(id) || passesOn || at < present) continue;
-    throw new GatewayError("invalid_request", `File with id '${quotable(id)}' not found`, { param: path });
+    throw new GatewayError("invalid_request", `File with id '${nameLine(id)}' not found`, { param: path });
   }
   const contents = await load(wanted, found, present, context);
   const replace = (part: FilePart): FilePart | TextPart => {
@@ -46,7 +46,7 @@ export async function withGivenFiles({ input, context, plan, note }: Conversatio
     if (content) return filled(part, content);
     if (passesOn && !found.has(part.source.id)) return part;
     note("replaced a file that is not stored any more with text");
-    const id = quotable(part.source.id);
+    const id = nameLine(part.source.id);
     return { type: "text", text: `[file omitted: the file with id '${id}' is not stored any more]` };
   };
   return { ...input, messages: messages.map((message) => withFiles(message, replace)) };
@@ -160,14 +160,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 
 /** The text of a document under its name. */
 export function headed(name: string, text: string): string {
-  return `${quotable(name)}\n\n${text}`;
-}
-
-const LONGEST_QUOTE = 255;
-
-/** A name or an id in one line without tags. Otherwise it could pass for words of the user, or of the system. */
-function quotable(text: string): string {
-  return printable(text.slice(0, LONGEST_QUOTE).toWellFormed()).replace(/[<>]/g, "_");
+  return `${nameLine(name)}\n\n${text}`;
 }
 
 function withFiles(message: Message, replace: (part: FilePart) => FilePart | TextPart): Message {

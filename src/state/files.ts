@@ -137,7 +137,8 @@ class StoredFiles implements Files {
         throw new GatewayError("invalid_request", `The file is shorter than declared (${entry.bytes} bytes)`);
       }
     };
-    const withoutIt = (parts: readonly number[], part: number) => parts.slice(0, part);
+    // Its number is not used again: what was written of it may be removed later.
+    const withoutIt = (parts: readonly number[], part: number) => parts.map((bytes, at) => at >= part ? 0 : bytes);
     const part = await this.#write(owner, id, content, { check, withoutIt });
     const entry = await this.#settle(owner, id, { part, content, isLast });
     return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: isLast };
@@ -215,7 +216,7 @@ class StoredFiles implements Files {
   async #settle(owner: string, id: string, { part, content, isLast }: Omit<Piece, "offset"> & { part: number }) {
     try {
       return await this.#update(owner, id, (entry) => {
-        if (content.length > 0 && entry.parts.length <= part) throw lostPiece();
+        if (content.length > 0 && !entry.parts[part]) throw lostPiece();
         const { isPending: _, ...complete } = entry;
         return isLast ? complete : entry;
       });

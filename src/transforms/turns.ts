@@ -2,7 +2,6 @@
  * Arranges the turns of a conversation for an upstream that speaks another wire, or repairs them for one that speaks
  * the client's wire.
  */
-// deno-lint-ignore-file house/file-length -- the ways in which turns change are read side by side
 import type {
   AssistantMessage,
   InputPart,
@@ -120,12 +119,6 @@ function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
   return content.length > 0;
 }
 
-/** Whether something beside it may belong to the turn: a call whose result is to come, of the client's or of the gateway's. */
-function hasCalls({ content }: AssistantMessage): boolean {
-  return callIds(content).length > 0 ||
-    content.some((part) => part.type === "hosted" && !part.result && !part.awaitsApproval);
-}
-
 /** On some wires each output of the assistant is a turn. Elsewhere they form one; `onlyAfterCalls`: those after a call. */
 export function joinAssistant(messages: readonly Message[], { onlyAfterCalls = false } = {}): Message[] {
   const joined: Message[] = [];
@@ -144,7 +137,7 @@ export function joinAssistant(messages: readonly Message[], { onlyAfterCalls = f
     close();
     const turn = message.role === "assistant" ? { ...message, content: [...message.content] } : message;
     joined.push(turn);
-    open = turn.role === "assistant" && (!onlyAfterCalls || hasCalls(turn)) ? turn : undefined;
+    open = turn.role === "assistant" && (!onlyAfterCalls || callIds(turn.content).length > 0) ? turn : undefined;
     extras = [turn.extra];
   }
   close();

@@ -1,4 +1,4 @@
-/** Makes text from outside safe for a terminal. */
+/** Makes text from outside safe for a terminal, or for a sentence that a model reads. */
 
 /** Control characters, line ends, and format characters such as those that turn the direction of text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -16,6 +16,13 @@ export function shown(text: string): string {
 /** The text in one line, to be quoted in a sentence. Line ends become spaces. */
 export function printable(text: string): string {
   return visible(text.replace(/\p{Cc}+/gu, " "));
+}
+
+const LONGEST_NAME = 255;
+
+/** A name in one line without tags, for a model. Otherwise it could pass for words of the user, or of the system. */
+export function nameLine(name: string): string {
+  return printable(name.slice(0, LONGEST_NAME).toWellFormed()).replace(/[<>]/g, "_");
 }
 
 /** JSON escapes UTF-16 units, of which a character may take two. */

@@ -185,17 +185,14 @@ Deno.test("tool search: responses: each result goes back to its own call, also w
         ? [content]
         : []
     );
-  const said = saidIn(asked[1]!.body);
-  assertEquals(said, [
-    '{"query":"weather"}',
-    '{"query":"place"}',
-    "These tools can be called now: get_weather",
-    "These tools can be called now: find_place",
-  ]);
+  const found = (name: string) => `These tools can be called now: ${name}`;
   for (const kept of [output, output.map(({ id: _, ...item }) => item)]) {
     const input = [{ role: "user", content: "Rain?" }, ...kept, { role: "user", content: "Go on" }];
     await outputOf(await app.post("/oss/v1/responses", { ...request, input }));
-    assertEquals(saidIn(asked.at(-1)!.body), said);
+    assertEquals(saidIn(asked.at(-1)!.body), [
+      ...['{"query":"weather"}', found("get_weather")],
+      ...['{"query":"place"}', found("find_place")],
+    ]);
     assertEquals(namesOf(asked.at(-1)!.body), ["tool_search", "get_weather", "find_place"]);
   }
 });

@@ -278,3 +278,18 @@ Deno.test("files: drafts that a process left in the folder are removed, and thos
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+Deno.test("files: a piece that is sent again is not removed with the one that failed", async () => {
+  const { state, files, isThere } = breakable();
+  await files.begin("one", "id", FACTS, 9);
+  const piece = { offset: 0, content: new TextEncoder().encode("same"), isLast: false };
+  state.isBroken = true;
+  assertEquals(await files.append("one", "id", piece).then(() => "", codeOf), "unavailable");
+  assertEquals((await files.progress("one", "id")).received, 0);
+  state.isBroken = false;
+  assertEquals((await files.append("one", "id", piece)).received, 4);
+  const last = { offset: 4, content: new TextEncoder().encode(" text"), isLast: true };
+  assertEquals((await files.append("one", "id", last)).isComplete, true);
+  await files.begin("one", "other", FACTS, 1);
+  assertEquals([await contentOf(files, "one", "id"), await isThere("one", "id", 0)], ["same text", false]);
+});

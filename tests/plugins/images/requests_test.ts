@@ -347,6 +347,32 @@ Deno.test("images: each picture has its price, and tokens cost nothing then", as
   assertEquals(app.logs.map(({ cost }) => cost), ["0.12", "0.12"]);
 });
 
+Deno.test("images: a client that leaves pays for what it wanted, because the upstream may be drawing it", async () => {
+  const priced = { task: "image" as const, targets: [{ upstream: "fake", model: "org/flux" }], price: { image: 0.04 } };
+  const begun = Promise.withResolvers<void>();
+  const app = newApp({
+    config: { ...CONFIG, lanes: { oss: { models: { painter: priced } } } },
+    fetch(input, init) {
+      const { signal } = new Request(input, init);
+      begun.resolve();
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  const leave = new AbortController();
+  const asking = app.fetch(
+    new Request("http://gateway/oss/v1/images/generations", {
+      method: "POST",
+      headers: { authorization: `Bearer ${ENV.TEAM_KEY}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "painter", prompt: "a", n: 3 }),
+      signal: leave.signal,
+    }),
+  );
+  await begun.promise;
+  leave.abort();
+  await (await asking).body?.cancel();
+  assertEquals(app.logs.map(({ status, cost }) => [status, cost]), [[499, "0.12"]]);
+});
+
 law(
   "images: a form and JSON of the same request come to the same call",
   fc.record({
