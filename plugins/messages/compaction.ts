@@ -1,5 +1,6 @@
 /** Conversations that are to be shortened: how clients of this wire ask for it, and what they get and give back. */
 import type { CompactionRequest } from "../../src/canonical/compaction.ts";
+import type { AppliedEdit } from "../../src/canonical/editing.ts";
 import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { asList, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
@@ -85,4 +86,20 @@ export function serializeSummary({ text, data }: { text: string; data: string })
 
 export function isSummary(block: JsonObject): boolean {
   return block.type === TYPE;
+}
+
+/** The field of an answer that reports which parts of the conversation were cleared. */
+export function serializeEdits(applied: readonly AppliedEdit[]): JsonObject {
+  const edits = applied.map(({ kind, type, count, inputTokens }) => ({
+    type,
+    [kind === "thinking" ? "cleared_thinking_turns" : "cleared_tool_uses"]: count,
+    cleared_input_tokens: inputTokens,
+  }));
+  return { context_management: { applied_edits: edits } };
+}
+
+/** The count of the conversation before its edits, which an answer to a count reports too. */
+export function serializeOriginal(inputTokens: number, applied: readonly AppliedEdit[]): JsonObject {
+  const cleared = applied.reduce((sum, edit) => sum + edit.inputTokens, 0);
+  return { context_management: { original_input_tokens: inputTokens + cleared } };
 }

@@ -1,5 +1,7 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { reasonOf } from "../shared/finish_reasons.ts";
+import type { WireEvent } from "./wire.ts";
 
 const WORD_OF: Record<FinishReason, string> = {
   "stop": "end_turn",
@@ -51,3 +53,8 @@ export function isOwnWord(word: string): boolean {
 
 /** Endings that have no like on other wires. */
 const OTHERS: ReadonlySet<string> = new Set(["compaction"]);
+
+/** The vendor reports the edits of a streamed answer beside its end. */
+export function editsIn({ context_management }: WireEvent): JsonObject {
+  return isJsonObject(context_management) ? { context_management } : {};
+}

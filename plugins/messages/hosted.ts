@@ -12,6 +12,7 @@ import type {
   Location,
   RemoteWork,
   SearchHit,
+  ToolSearchWork,
 } from "../../src/canonical/hosted.ts";
 import { UNNUMBERED } from "../../src/canonical/hosted.ts";
 import {
@@ -37,6 +38,11 @@ export function workOf(tool: WireTool): HostedWork | undefined {
   if (/^web_search_\d+$/.test(tool.type ?? "")) {
     const location = locationIn(fields.user_location);
     return { kind: "web-search", opensPages: false, ...shared, ...present("location", location) };
+  }
+  const search = TOOL_SEARCH.exec(tool.type ?? "");
+  if (search) {
+    const unknown = Object.keys(fields).filter((key) => !["type", "name", "allowed_callers"].includes(key));
+    return { kind: "tool-search", method: search[1] as ToolSearchWork["method"], unknown };
   }
   if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
     return { kind: "web-fetch", ...shared, ...present("maxTokens", asCount(fields.max_content_tokens)) };
@@ -70,6 +76,9 @@ function uploadsIn({ content }: JsonObject): string[] {
     type === "container_upload" && typeof file_id === "string" ? [file_id] : []
   );
 }
+
+/** The tools that search for tools, and the name of their calls. */
+const TOOL_SEARCH = /^tool_search_tool_(regex|bm25)(?:_\d+)?$/;
 
 function domainsIn({ allowed_domains, blocked_domains }: JsonObject): Domains | undefined {
   const [allowed, blocked] = [textsIn(allowed_domains), textsIn(blocked_domains)];
@@ -172,9 +181,12 @@ export class HostedBlocks {
 
 function resultIn({ type, content, is_error }: JsonObject): HostedResult | undefined {
   if (isJsonObject(content) && typeof content.error_code === "string") {
-    return { kind: "error", code: CODE_OF[content.error_code] ?? "unavailable" };
+    const code = CODE_OF[content.error_code] ?? "unavailable";
+    return { kind: "error", code, ...presentText("message", content.error_message) };
   }
   switch (type) {
+    case "tool_search_tool_result":
+      return { kind: "found", tools: foundIn(asObject(content)) };
     case "web_search_tool_result":
       return Array.isArray(content) ? { kind: "hits", hits: content.filter(isJsonObject).map(hitIn) } : undefined;
     case "web_fetch_tool_result":
@@ -189,6 +201,10 @@ function resultIn({ type, content, is_error }: JsonObject): HostedResult | undef
     default:
       return undefined;
   }
+}
+
+function foundIn({ tool_references }: JsonObject): string[] {
+  return asObjects(tool_references).map(({ tool_name }) => asText(tool_name)).filter((name) => name !== "");
 }
 
 function hitIn({ url, title, page_age, encrypted_content }: JsonObject): SearchHit {
@@ -209,8 +225,19 @@ function callIn({ type, name, server_name, input }: JsonObject): HostedCall | un
   }
   if (type !== "server_tool_use") return undefined;
   if (name === "code_execution") return { kind: "code", code: asText(fields.code), container: "" };
+  const search = typeof name === "string" ? TOOL_SEARCH.exec(name) : undefined;
+  if (search) return searchIn(search[1] as ToolSearchWork["method"], fields);
   if (name === "web_search") return { kind: "web-search", query: asText(fields.query) };
   return name === "web_fetch" ? { kind: "web-fetch", url: asText(fields.url) } : undefined;
+}
+
+function searchIn(method: ToolSearchWork["method"], { pattern, query, limit }: JsonObject): HostedCall {
+  return {
+    kind: "tool-search",
+    method,
+    query: asText(method === "regex" ? pattern : query),
+    ...present("limit", asCount(limit)),
+  };
 }
 
 function pageIn({ url, retrieved_at, content }: JsonObject): HostedResult | undefined {

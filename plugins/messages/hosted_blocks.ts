@@ -2,6 +2,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedErrorCode, HostedResult } from "../../src/canonical/hosted.ts";
+import { searchInput } from "../../src/transforms/hosted_functions.ts";
 import { type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
@@ -56,11 +57,14 @@ export function serializeCall({ id, call }: HostedPart): JsonObject {
 /** A call's input as the text of a JSON object. */
 export function inputOf(call: HostedCall): string {
   if (call.kind === "code") return JSON.stringify({ code: call.code });
+  if (call.kind === "tool-search") return JSON.stringify(searchInput(call));
   const { kind, ...fields } = call;
   return kind === "mcp" ? toJsonText(call.kind === "mcp" && call.input) : JSON.stringify(fields);
 }
 
-function nameOf({ kind }: HostedCall): string {
+function nameOf(call: HostedCall): string {
+  const { kind } = call;
+  if (kind === "tool-search") return `tool_search_tool_${call.method}`;
   return kind === "code" ? "code_execution" : kind === "web-search" ? "web_search" : "web_fetch";
 }
 
@@ -84,9 +88,30 @@ function serializeResult({ id, call }: HostedPart, result: HostedResult): JsonOb
       content: message === undefined ? content : [{ type: "text", text: message }],
     };
   }
+  if (call.kind === "tool-search") {
+    return { type: "tool_search_tool_result", ...place, content: searchContent(result) };
+  }
   const kind = call.kind === "code" ? "code" : call.kind === "web-search" ? "search" : "fetch";
   const type = `${nameOf(call)}_tool_result`;
   return { type, ...place, caller: DIRECT, content: contentOf(result, kind, type) };
+}
+
+/** The codes of a search for tools, of which there are few. Any other is `unavailable`. */
+const TOOL_SEARCH_CODES: Partial<Record<HostedErrorCode, string>> = {
+  invalid_input: "invalid_tool_input",
+  too_large: "execution_time_exceeded",
+  too_many_requests: "too_many_requests",
+  too_many_uses: "too_many_requests",
+};
+
+function searchContent(result: HostedResult): JsonObject {
+  if (result.kind === "found") {
+    const references = result.tools.map((tool_name) => ({ type: "tool_reference", tool_name }));
+    return { type: "tool_search_tool_search_result", tool_references: references };
+  }
+  const { code, message } = result.kind === "error" ? result : { code: "unavailable" as const, message: undefined };
+  const error_code = TOOL_SEARCH_CODES[code] ?? "unavailable";
+  return { type: "tool_search_tool_result_error", error_code, error_message: message ?? null };
 }
 
 function contentOf(result: HostedResult, kind: "search" | "fetch" | "code", type: string): JsonValue {
@@ -121,6 +146,7 @@ function contentOf(result: HostedResult, kind: "search" | "fetch" | "code", type
     case "error":
       return { type: `${type}_error`, error_code: ERROR_CODES[result.code][kind] };
     case "content":
+    case "found":
     case "tools":
     case "lost":
       return { type: `${type}_error`, error_code: "unavailable" };

@@ -21,6 +21,7 @@ export function intakeOf(target: Target): Intake {
     knowsDeferredTools: true,
     knowsSteps: true,
     compacts: isVendors(target.model),
+    searchesTools: isVendors(target.model),
     holdThinking: (request, note) => withFittingEffort(request, target, note),
     ...(isVendors(target.model) && { isUnsigned: ({ opaque }) => signatureOf(opaque) === "" }),
     lacks: {

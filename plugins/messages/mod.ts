@@ -9,7 +9,7 @@ import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { prefillOf, refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
-import { serializeSummary } from "./compaction.ts";
+import { serializeOriginal, serializeSummary } from "./compaction.ts";
 import { failTools } from "./failed_tools.ts";
 import { intakeOf } from "./intake.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
@@ -46,6 +46,7 @@ const messages: Protocol<"generate"> = {
   stream: { framing: "sse", writer: serializeStream },
   failTools,
   canPause: true,
+  edits: async () => (await import("./context_edits.ts")).edits,
   summary: serializeSummary,
   serializeAllowance,
   serializeError,
@@ -61,7 +62,9 @@ const countTokens: Protocol<"countTokens"> = {
   body: "json",
   parse: parseRequest,
   threads: async () => (await import("./threads.ts")).threads,
-  serialize: ({ inputTokens }) => Response.json({ input_tokens: inputTokens }),
+  edits: async () => (await import("./context_edits.ts")).edits,
+  serialize: ({ inputTokens }, { edits }) =>
+    Response.json({ input_tokens: inputTokens, ...(edits?.asked && serializeOriginal(inputTokens, edits.applied)) }),
   serializeError,
 };
 

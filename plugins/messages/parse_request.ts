@@ -63,9 +63,10 @@ const PLAIN_KEYS: ReadonlySet<string> = new Set([
   ...Object.keys(MESSAGES_SAMPLING.shape),
 ]);
 
-/** Whether a block may hold fields that are not read, or says something of the request's tools. */
+/** Whether a block may hold fields that are not read, or says something of the request's tools or of its turn's end. */
 function hasTellingBlocks({ messages }: MessagesRequest): boolean {
-  for (const { content } of messages) {
+  for (const { content, clear_at } of messages) {
+    if (clear_at) return true;
     if (!Array.isArray(content)) continue;
     for (const { source, content: inner, tool, tool_changes } of content as JsonObject[]) {
       if (source || tool || tool_changes || (inner && typeof inner !== "string")) return true;
@@ -104,6 +105,7 @@ function addRest(body: MessagesRequest, beta: string | null, request: GenerateRe
   refusePartial(body);
   const outputSchema = parseFormat(body);
   if (outputSchema) request.outputSchema = outputSchema;
+  if (body.context_management || body.messages.some(({ clear_at }) => clear_at)) request.editing = true;
   const extra = parseExtra(body, beta);
   if (!extra) return;
   const compaction = parseCompaction(extra);

@@ -11,7 +11,7 @@ import { saysFailure } from "../shared/finish_reasons.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { parseCitations, parseContent } from "./parse_content.ts";
 import { parseInput } from "./tool_input.ts";
-import { isOwnWord, parseFinish } from "./finish.ts";
+import { editsIn, isOwnWord, parseFinish } from "./finish.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUsage } from "./wire.ts";
 
@@ -78,7 +78,7 @@ export class AnswerReader {
       case "content_block_stop":
         return this.#endBlock(index);
       case "message_delta":
-        this.#note({ ...delta, usage: event.usage });
+        this.#note({ ...delta, ...editsIn(event), usage: event.usage });
         return [];
       default:
         return [];

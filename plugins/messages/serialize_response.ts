@@ -9,6 +9,7 @@ import {
 import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeEdits } from "./compaction.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
 import { containerOf, isSpoken } from "./hosted_blocks.ts";
@@ -37,7 +38,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     content: content.length > 0 ? content : [{ type: "text", text: "" }],
     ...serializeFinish(output.finish),
     usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
-    ...safeguardResults(exchange.wire.body),
+    ...reportsOf(exchange),
     ...(ran && containerOf(ran)),
     ...extra,
   };
@@ -53,15 +54,18 @@ function addBlock(part: OutputPart, content: JsonObject[], exchange: Exchange<"g
 
 const NO_FIELDS: JsonObject = Object.freeze({});
 
-/** A safety check of tool calls, which the gateway does not make, is answered as unsupported, never passed. */
-export function safeguardResults(body: unknown): JsonObject {
-  if (!isJsonObject(body) || !Array.isArray(body.safeguards)) return {};
+/**
+ * The fields beside the answer that report what was done of a request's wishes: edits of the conversation, and safety checks of
+ * tool calls, which the gateway does not make. These are answered as unsupported, never as passed.
+ */
+export function reportsOf({ wire: { body }, edits }: Exchange<"generate">): JsonObject {
+  const reports = edits?.asked ? serializeEdits(edits.applied) : NO_FIELDS;
+  if (!isJsonObject(body) || !Array.isArray(body.safeguards)) return reports;
   const types = body.safeguards.map((one) => isJsonObject(one) ? one.type : undefined).filter((type) =>
     typeof type === "string"
   );
-  return types.length === 0
-    ? {}
-    : { safeguard_results: types.map((type) => ({ type, status: { type: "unsupported" } })) };
+  if (types.length === 0) return reports;
+  return { ...reports, safeguard_results: types.map((type) => ({ type, status: { type: "unsupported" } })) };
 }
 
 /** An input is an object on this wire: what is not JSON stands inside one. */

@@ -10,7 +10,7 @@ import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./se
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { containerOf, inputOf, serializeCall } from "./hosted_blocks.ts";
-import { isSpeakable, safeguardResults } from "./serialize_response.ts";
+import { isSpeakable, reportsOf } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -106,10 +106,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
       emit(frame("content_block_stop", { index: 0 }));
     }
     const { usage, ...extra } = fieldsFor(WIRE, event.extra);
-    const results = safeguardResults(this.#exchange.wire.body);
+    const { context_management: edits, ...fields } = { ...reportsOf(this.#exchange), ...extra };
     emit(frame("message_delta", {
-      delta: { ...serializeFinish(event.finish), ...results, ...(this.#ran && containerOf(this.#ran)), ...extra },
+      delta: { ...serializeFinish(event.finish), ...(this.#ran && containerOf(this.#ran)), ...fields },
       usage: serializeUsage(event.usage, asObject(usage)),
+      ...(edits !== undefined && { context_management: edits }),
     }));
     emit(frame("message_stop", {}));
   }

@@ -9,6 +9,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { CACHE_HINT, withoutCacheHints } from "../../src/transforms/cache_hints.ts";
 import { asSent, hasSdkOptions } from "../shared/foreign.ts";
+import { isPassing } from "./context_edits.ts";
 import { BILLING, parseRequest, toolsOf } from "./parse_request.ts";
 import { requestSchema } from "./wire.ts";
 
@@ -62,6 +63,7 @@ export const threads: ThreadSpeech = {
         ...input,
         messages: all,
         ...(tools.length > 0 && { tools }),
+        ...(all.some(isPassing) && { editing: true as const }),
         recall: { at: before.length, keep: {} },
       },
       wire: { ...given, body },

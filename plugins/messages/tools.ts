@@ -16,14 +16,12 @@ const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict
 
 /** The request's tools as its conversation leaves them, and those that the conversation itself defines. */
 export function parseTools(tools: readonly WireTool[], messages: readonly Message[]): Tool[] {
-  const changes = holdsPart(messages, "opaque") ? changesIn(messages) : undefined;
-  // At other upstreams nobody runs the vendor's search, so the model must see the tools themselves.
-  const isSearched = tools.some(isServersSearch);
+  const changes = holdsPart(messages, "opaque") || holdsPart(messages, "hosted") ? changesIn(messages) : undefined;
   const parsed = tools.map((tool): Tool => {
     const change = changes?.get(nameInTurns(tool as JsonObject));
     const isWithdrawn = change && (change.definition || !change.isAddition);
     return {
-      ...parseTool(tool, isSearched || change?.isAddition === true),
+      ...parseTool(tool, change?.isAddition === true),
       ...(isWithdrawn && { withdrawn: true }),
     };
   });
@@ -33,11 +31,6 @@ export function parseTools(tools: readonly WireTool[], messages: readonly Messag
   return parsed;
 }
 
-/** A search for tools that the vendor runs. */
-function isServersSearch({ type }: WireTool): boolean {
-  return typeof type === "string" && type.startsWith("tool_search_tool_");
-}
-
 /** The last change to each tool that the turns mention. */
 function changesIn(messages: readonly Message[]): Map<string, ToolChange> {
   const changes = new Map<string, ToolChange>();
@@ -45,6 +38,9 @@ function changesIn(messages: readonly Message[]): Map<string, ToolChange> {
   const look = (parts: Message["content"] | ToolResultPart["content"]) => {
     for (const part of parts) {
       if (part.type === "tool-result") look(part.content);
+      if (part.type === "hosted" && part.result?.kind === "found") {
+        for (const name of part.result.tools) add({ name, isAddition: true });
+      }
       if (part.type !== "opaque") continue;
       const { fields } = part.extra;
       // A summary carries the changes of the turns in whose place it stands.

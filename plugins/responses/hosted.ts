@@ -28,6 +28,7 @@ import {
   present,
   presentText,
 } from "../../src/canonical/json.ts";
+import { type Define, nameOnly, serializeToolSearch } from "./namespaces.ts";
 import { offsetsIn } from "./offsets.ts";
 import { WIRE } from "./wire.ts";
 
@@ -48,6 +49,10 @@ export function workOf(tool: JsonObject): HostedWork | undefined {
     };
   }
   if (type === "code_interpreter") return codeWork(tool);
+  if (type === "tool_search" && tool.execution !== "client") {
+    const unknown = Object.keys(tool).filter((key) => key !== "type" && key !== "execution");
+    return { kind: "tool-search", method: "bm25", unknown };
+  }
   return type === "mcp" ? remoteWork(tool) : undefined;
 }
 
@@ -134,7 +139,7 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
   return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
 }
 
-const PREFIX = /^(ws|mcp|mcpl|mcpr|ci)_/;
+const PREFIX = /^(ws|mcp|mcpl|mcpr|tsc|tso|ci)_/;
 
 /** The step that an item's id names. */
 export function stepId(item: string): { id: string; awaitsApproval: boolean } {
@@ -231,14 +236,19 @@ export function parseApproval(item: JsonObject): HostedApproval | undefined {
 
 // Answers
 
-/** The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found. */
-export function serializeHosted(part: HostedPart, sources: boolean): JsonObject {
+/**
+ * The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found.
+ * `define`: the definitions of the request's tools of these names.
+ */
+export function serializeHosted(part: HostedPart, sources: boolean, define: Define = nameOnly): JsonObject {
   const own = fieldsFor(WIRE, part.extra);
   if (Object.keys(own).length > 0) return own;
   const { id: bare, call, result, awaitsApproval, wasApproved } = part;
   const failed = result?.kind === "error";
   const status = result === undefined ? "in_progress" : failed ? "failed" : "completed";
   switch (call.kind) {
+    case "tool-search":
+      return serializeToolSearch(bare, call, result, define);
     case "web-search":
     case "web-fetch":
     case "find-in-page": {
@@ -277,7 +287,7 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
 }
 
 function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "code" }>,
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "tool-search" | "code" }>,
   result: HostedResult | undefined,
   sources: boolean,
 ): JsonObject {

@@ -5,20 +5,29 @@ import { serializeHosted } from "./hosted.ts";
 
 type ItemEvent = [type: string, fields: JsonObject];
 
+/** The events of an item that is done when it is sent. */
+export function wholeItem(item: JsonObject, output_index: number): ItemEvent[] {
+  return [
+    ["response.output_item.added", { output_index, item }],
+    ["response.output_item.done", { output_index, item }],
+  ];
+}
+
 /** The events that begin a step: its item, without what only its end can say. */
 export function beginHosted(part: HostedPart, output_index: number, sources: boolean): ItemEvent[] {
   const item = serializeHosted(part, sources);
   const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];
-  if (part.awaitsApproval) return [added(item), ["response.output_item.done", { output_index, item }]];
+  const { call } = part;
+  if (part.awaitsApproval || call.kind === "tool-search") return wholeItem(item, output_index);
   const place = { output_index, item_id: item.id };
   const begun: ItemEvent = [`response.${item.type}.in_progress`, place];
-  switch (part.call.kind) {
+  switch (call.kind) {
     case "web-search":
     case "web-fetch":
     case "find-in-page":
       return [added(item), begun, ["response.web_search_call.searching", place]];
     case "code": {
-      const { code } = part.call;
+      const { code } = call;
       return [
         added({ ...item, code: "", outputs: [] }),
         begun,
@@ -30,7 +39,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
     case "mcp-list":
       return [added({ ...item, tools: [] }), begun];
     case "mcp": {
-      const { input } = part.call;
+      const { input } = call;
       return [
         added({ ...item, arguments: "" }),
         begun,
@@ -39,7 +48,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
       ];
     }
     default:
-      return part.call satisfies never;
+      return call satisfies never;
   }
 }
 

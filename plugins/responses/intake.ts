@@ -17,6 +17,7 @@ export function intakeOf(target: Target): Intake {
     // Only the vendor's models know of such tools.
     knowsDeferredTools: isOpenAi(target.model),
     compacts: isOpenAi(target.model),
+    searchesTools: isOpenAi(target.model),
     knowsSteps: isOpenAi(target.model),
     leastOutputTokens: 1,
     lacks: { ...RESPONSES_SAMPLING.lacks, stopSequences: "stop", seed: "seed" },

@@ -2,7 +2,8 @@
  * Tools that stand in a namespace, for upstreams that know no such thing: each is spoken under one flat name, and the model's
  * call of it is turned back into the name and its namespace.
  */
-import { isJsonObject } from "../../src/canonical/json.ts";
+import type { HostedResult, ToolSearchCall } from "../../src/canonical/hosted.ts";
+import { asObjects, isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 
 export interface ToolName {
   name: string;
@@ -63,6 +64,24 @@ function namespacesIn(offered: readonly Record<string, unknown>[]): Namespaces {
   };
 }
 
+/** The definitions of those of the tools that an upstream knows under these names, each in its namespace. */
+export function definitionsIn(
+  tools: JsonValue | undefined,
+  names: readonly string[],
+  { flatten }: Namespaces,
+): JsonObject[] {
+  const wanted = new Set(names);
+  return asObjects(tools).flatMap((tool): JsonObject[] => {
+    const { type, name, tools: inner } = tool;
+    if (typeof name !== "string") return [];
+    if (type !== "namespace") return wanted.delete(name) ? [tool] : [];
+    const own = asObjects(inner).filter((one) =>
+      typeof one.name === "string" && wanted.delete(flatten({ namespace: name, name: one.name }))
+    );
+    return own.length > 0 ? [{ ...tool, tools: own }] : [];
+  });
+}
+
 function offeredTools(body: unknown): Record<string, unknown>[] {
   if (!isJsonObject(body)) return [];
   const offered: Record<string, unknown>[] = [];
@@ -94,4 +113,34 @@ function unique(name: string, taken: ReadonlySet<string>, counts: Map<string, nu
   }
   counts.set(name, number);
   return candidate;
+}
+
+// Tools that a search has found
+
+/** Gives the definitions of the tools of these names. */
+export type Define = (names: readonly string[]) => JsonObject[];
+
+export const nameOnly: Define = (names) => names.map((name) => ({ type: "function", name }));
+
+/** A search and the tools that it found are two items. */
+export function serializeToolSearch(
+  bare: string,
+  { query, limit }: ToolSearchCall,
+  result: HostedResult | undefined,
+  define: Define,
+): JsonObject {
+  const place = { call_id: null, execution: "server" };
+  if (!result) {
+    const asked = { query, ...present("limit", limit) };
+    return { type: "tool_search_call", id: `tsc_${bare}`, ...place, arguments: asked, status: "completed" };
+  }
+  const isFound = result.kind === "found";
+  const tools = isFound ? define(result.tools) : [];
+  return {
+    type: "tool_search_output",
+    id: `tso_${bare}`,
+    ...place,
+    tools,
+    status: isFound ? "completed" : "incomplete",
+  };
 }

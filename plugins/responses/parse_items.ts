@@ -7,6 +7,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
+import type { ToolSearchCall } from "../../src/canonical/hosted.ts";
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { asObjects, isText, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
@@ -14,7 +15,7 @@ import { itemExtra, type ItemKeys, itemKeys, MESSAGE_KEYS, parseContent, parseIn
 import { parseApproval, parseHosted } from "./hosted.ts";
 import { parseItemId } from "./item_ids.ts";
 import type { Namespaces } from "./namespaces.ts";
-import { parseSearch } from "./tool_search.ts";
+import { parseSearch, parseServerSearch } from "./tool_search.ts";
 import { isKnownItem, isKnownTool, type Item, type KnownItem, WIRE, type WireTool } from "./wire.ts";
 
 export interface ParsedItems {
@@ -28,8 +29,12 @@ export interface ParsedItems {
 
 export function parseItems(items: readonly Item[], namespaces: Namespaces, before = 0): ParsedItems {
   const parsed: ParsedItems = { messages: [], references: [], tools: [], found: new Set() };
-  const others = (item: Item, found: readonly string[] = []) =>
-    parseSearch(item as JsonObject, found) ?? parseUnknown(item);
+  let search: ToolSearchCall | undefined;
+  const others = (item: Item, found: readonly string[] = []): Message => {
+    const step = parseServerSearch(item as JsonObject, found, search);
+    if (step?.call.kind === "tool-search") search = step.call;
+    return step ? { role: "assistant", content: [step] } : parseSearch(item as JsonObject, found) ?? parseUnknown(item);
+  };
   for (const [position, item] of items.entries()) {
     if (isTrigger(item)) continue;
     if (!isKnownItem(item)) parsed.messages.push(others(item));

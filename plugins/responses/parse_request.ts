@@ -20,7 +20,7 @@ import { conversationId } from "./conversations.ts";
 import { withoutCredentials } from "./hosted.ts";
 import { parseItems } from "./parse_items.ts";
 import { namespacesOf } from "./namespaces.ts";
-import { searchesItself } from "./tool_search.ts";
+import { defersTools } from "./tool_search.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 import { REQUEST_KEYS, requestSchema, type ResponsesRequest, WIRE, type WireFormat } from "./wire.ts";
 
@@ -75,7 +75,7 @@ function parseOtherRequest(body: ResponsesRequest, wire: WireRequest, context: C
   const asked: Message[] = typeof body.input === "string"
     ? [{ role: "user", content: [{ type: "text", text: body.input }] }]
     : parsed;
-  const known = searchesItself(wire.body) ? found : undefined;
+  const known = defersTools(wire.body) ? found : undefined;
   const tools = uniqueTools(parseTools([...body.tools ?? [], ...later], namespaces, known));
   const { tool_choice, reasoning, text, metadata } = body;
   const outputSchema = parseFormat(text?.format);

@@ -18,18 +18,12 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import {
-  citeFiles,
-  filesMadeBy,
-  includesSources,
-  type MadeHere,
-  serializeHosted,
-  withoutCredentials,
-} from "./hosted.ts";
+import { citeFiles, filesMadeBy, includesSources, type MadeHere, serializeHosted } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
-import { type Namespaces, namespacesOf } from "./namespaces.ts";
+import { type Define, definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";
 import { SEARCH, searchesItself, serializeSearch } from "./tool_search.ts";
+import { echoTool } from "./tools.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -84,8 +78,9 @@ function serializeParts({ content, finish }: GenerateResponse, facts: Facts, con
   for (const part of content) if (part.type === "hosted") steps.set(part.id, part);
   const output: JsonObject[] = [];
   for (const [index, one] of content.entries()) {
-    const part = one.type === "hosted" ? steps.get(one.id) : one;
-    if (one.type === "hosted") steps.delete(one.id);
+    const isStep = one.type === "hosted" && one.call.kind !== "tool-search";
+    const part = isStep ? steps.get(one.id) : one;
+    if (isStep) steps.delete(one.id);
     const written = part && spoken(part, speech);
     if (!written) continue;
     if (written.type === "hosted") speech.made.push(...filesMadeBy(written));
@@ -175,13 +170,6 @@ export const RESPONSE_KEYS: ReadonlySet<string> = new Set([
   "output_text",
 ]);
 
-/** The schema requires these keys of a function. */
-function echoTool(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool) || tool.type !== "function") return withoutCredentials(tool);
-  const { description, parameters, strict } = tool;
-  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
-}
-
 function formatIn(text: JsonObject): JsonObject {
   const format = isJsonObject(text.format) ? text.format : { type: "text" };
   const { description, strict } = format;
@@ -198,6 +186,8 @@ export interface Speech extends Context {
   searches: boolean;
   /** Whether the client wants to see what a search found. */
   showsSources: boolean;
+  /** The definitions of tools that a search has found. */
+  define: Define;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
   /** The files that code has made and no text has cited. */
@@ -207,14 +197,17 @@ export interface Speech extends Context {
 export function speechFor({ body, stored }: Facts, context: Context): Speech {
   const reasoning = asObject(asObject(body).reasoning);
   const { clientWire, note } = context;
+  const namespaces = namespacesOf(body);
+  const { tools } = asObject(body); // alone: an answer may not hold the conversation
   return {
     clientWire,
     note,
-    namespaces: namespacesOf(body),
+    namespaces,
     stored,
     searches: searchesItself(body),
     showsSources: includesSources(body),
     made: [],
+    define: (names) => definitionsIn(tools, names, namespaces),
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -256,7 +249,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
         status: "completed",
       };
     case "hosted":
-      return serializeHosted(part, speech.showsSources);
+      return serializeHosted(part, speech.showsSources, speech.define);
     case "opaque": {
       const { fields } = part.extra;
       return { id, ...fields, ...(typeof fields.id !== "string" && { id }) };

@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject: an answer as events
 import {
   type Finish,
   type GenerateEvent,
@@ -14,7 +15,7 @@ import type { GatewayError } from "../../src/errors.ts";
 import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
 import { filesMadeBy, serializeHosted } from "./hosted.ts";
-import { beginHosted, endHosted } from "./hosted_events.ts";
+import { beginHosted, endHosted, wholeItem } from "./hosted_events.ts";
 import { partId } from "./item_ids.ts";
 import {
   factsOf,
@@ -114,8 +115,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   /** A step's call and its result are one item. */
   #writeStep(part: HostedPart, emit: Emit<Frame>): void {
-    const { showsSources } = this.#speech;
-    const item = serializeHosted(part, showsSources);
+    const { showsSources, define } = this.#speech;
+    const item = serializeHosted(part, showsSources, define);
+    if (part.call.kind === "tool-search") {
+      return this.#emitAll(wholeItem(item, this.#output.push(item) - 1), emit);
+    }
     let at = this.#running.get(part.id);
     if (at === undefined) {
       at = this.#output.push(item) - 1;

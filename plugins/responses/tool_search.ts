@@ -3,8 +3,19 @@
  * the tools that it found. Models of other makers know functions only, so that to them it is one.
  */
 import { extraOf } from "../../src/canonical/extra.ts";
-import type { FunctionTool, Message } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, parseJson, toJsonText } from "../../src/canonical/json.ts";
+import type { FunctionTool, HostedPart, Message } from "../../src/canonical/generate.ts";
+import type { ToolSearchCall } from "../../src/canonical/hosted.ts";
+import {
+  asCount,
+  asObject,
+  asText,
+  isJsonObject,
+  type JsonObject,
+  parseJson,
+  present,
+  toJsonText,
+} from "../../src/canonical/json.ts";
+import { stepId } from "./hosted.ts";
 import { WIRE } from "./wire.ts";
 
 export const SEARCH = "tool_search";
@@ -70,4 +81,36 @@ function parseArguments(input: string): JsonObject {
   const value = parseJson(input);
   if (value === undefined) return input.endsWith("}") ? { query: input } : {};
   return isJsonObject(value) ? value : { query: value };
+}
+
+/** Whether some tools are hidden from the model until a search has found them, whoever searches. */
+export function defersTools(body: unknown): boolean {
+  return isJsonObject(body) && Array.isArray(body.tools) &&
+    body.tools.some((tool) => isJsonObject(tool) && tool.type === SEARCH);
+}
+
+/**
+ * An item of a search that a server ran, as a step. `found`: the names of its tools. `before`: the call before it, whose result it
+ * may be.
+ */
+export function parseServerSearch(
+  item: JsonObject,
+  found: readonly string[],
+  before: ToolSearchCall | undefined,
+): HostedPart | undefined {
+  const { type, id, execution, call_id } = item;
+  const isServers = execution === "server" || execution === undefined && typeof call_id !== "string";
+  if (typeof id !== "string" || !isServers) return undefined;
+  const step = { type: "hosted" as const, id: stepId(id).id, extra: { wire: WIRE, fields: item } };
+  if (type === "tool_search_call") {
+    const asked = asObject(item.arguments);
+    const query = asText(asked.query) || toJsonText(item.arguments);
+    return { ...step, call: { kind: "tool-search", method: "bm25", query, ...present("limit", asCount(asked.limit)) } };
+  }
+  if (type !== "tool_search_output") return undefined;
+  return {
+    ...step,
+    call: before ?? { kind: "tool-search", method: "bm25", query: "" },
+    result: { kind: "found", tools: found },
+  };
 }

@@ -2,11 +2,11 @@
 import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Tool, ToolChoice } from "../../src/canonical/generate.ts";
-import { type JsonObject, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { workOf } from "./hosted.ts";
+import { withoutCredentials, workOf } from "./hosted.ts";
 import type { Reader } from "./serialize_items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { AS_IT_WAS, isSearch, searchAsFunction } from "./tool_search.ts";
@@ -198,4 +198,11 @@ function serializeReference(name: string, tool: Tool | undefined, reader: Reader
   // The label tells the servers of one type apart.
   const { type, server_label } = tool.extra.fields;
   return { type, ...(server_label !== undefined && { server_label }) };
+}
+
+/** A tool as answers repeat it. The schema requires these keys of a function. */
+export function echoTool(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool.type !== "function") return withoutCredentials(tool);
+  const { description, parameters, strict } = tool;
+  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
 }

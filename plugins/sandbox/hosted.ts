@@ -86,6 +86,7 @@ const WORD_OF: Record<HostedWork["kind"], string> = {
   "web-fetch": "https://",
   code: "python",
   mcp: "mcp",
+  "tool-search": "tool search",
 };
 
 /** An example of code and its output. The sandbox runs none. */
@@ -121,6 +122,9 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
         { call, ...(approval === "never" && { result: contentOf(url) }) },
       ];
     }
+    case "tool-search":
+      // The gateway searches the tools, as for any model.
+      return [];
     default:
       return work satisfies never;
   }
@@ -183,6 +187,7 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return [result.message ?? `it could not be opened (${result.code})`];
       case "executed":
         return [`an example, because the sandbox runs no code: "${RUN.code}" prints ${RUN.stdout.trim()}`];
+      case "found":
       case "tools":
       case "lost":
         return [];

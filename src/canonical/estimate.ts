@@ -37,7 +37,12 @@ export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | 
       tokens += part.type === "text" ? Math.ceil(weighText(part.text)) : estimatePartTokens(part);
     }
   }
-  for (const tool of request.tools ?? []) tokens += estimateTextTokens(JSON.stringify(withoutWork(tool)));
+  for (const tool of request.tools ?? []) {
+    // The model reads nothing of a tool that it has not found.
+    if (tool.type !== "function" || tool.deferred !== true) {
+      tokens += estimateTextTokens(JSON.stringify(withoutWork(tool)));
+    }
+  }
   if (request.outputSchema?.schema) tokens += estimateTextTokens(JSON.stringify(request.outputSchema.schema));
   return tokens;
 }
@@ -47,7 +52,8 @@ function withoutWork(tool: Tool): Tool {
   return tool.type === "hosted" && tool.work ? { ...tool, work: undefined } : tool;
 }
 
-function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
+/** The estimated tokens of a part, without the overhead of its message. */
+export function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
   switch (part.type) {
     case "text":
     case "reasoning":

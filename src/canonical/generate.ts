@@ -235,6 +235,8 @@ export interface GenerateRequest extends SamplingParameters {
   metadata?: JsonObject;
   recall?: RecallRequest;
   compaction?: CompactionRequest;
+  /** Whether the client may want parts of the conversation cleared. Which ones is read when somebody has to do it. */
+  editing?: true;
   /** The request in its wire's own form, if it uses something that only that wire can express. */
   relay?: RelayRequest;
   extra?: Extra;

@@ -5,7 +5,7 @@
 import type { JsonObject } from "./json.ts";
 
 /** The task of a hosted tool. */
-export type HostedWork = SearchWork | FetchWork | CodeWork | RemoteWork;
+export type HostedWork = SearchWork | FetchWork | CodeWork | RemoteWork | ToolSearchWork;
 
 /** Searching the web. */
 export interface SearchWork {
@@ -46,6 +46,16 @@ export interface CodeWork {
   /** The ids of the files that a new container begins with, and of those that are put into one that is there. */
   files?: readonly string[];
   newFiles?: readonly string[];
+}
+
+/** Searching the request's own tools, of which the model sees only those that it has found. */
+export interface ToolSearchWork {
+  kind: "tool-search";
+  /** By a regular expression, or by the words of a question. */
+  method: "regex" | "bm25";
+  /** Fields of the tool that only its own vendor understands. */
+  unknown?: readonly string[];
+  maxUses?: undefined;
 }
 
 /** Calling the tools of a Model Context Protocol server. */
@@ -92,8 +102,19 @@ export interface Location {
   timezone?: string;
 }
 
+/** One search for tools. */
+export interface ToolSearchCall {
+  kind: "tool-search";
+  method: ToolSearchWork["method"];
+  /** The regular expression, or the question. */
+  query: string;
+  /** The most tools to find. */
+  limit?: number;
+}
+
 /** One call of a hosted tool. */
 export type HostedCall =
+  | ToolSearchCall
   | { kind: "web-search"; query: string }
   | { kind: "web-fetch"; url: string }
   | { kind: "find-in-page"; url: string; pattern: string }
@@ -107,6 +128,8 @@ export type HostedCall =
 export type HostedResult =
   | { kind: "hits"; hits: readonly SearchHit[] }
   | { kind: "page"; page: Page }
+  /** The names of the request's tools that were found. The model sees them from then on. */
+  | { kind: "found"; tools: readonly string[] }
   | { kind: "tools"; tools: readonly RemoteTool[] }
   | { kind: "content"; content: readonly RemoteContent[]; isError?: true }
   | ExecutedCode

@@ -46,6 +46,8 @@ function isConfigured(
   { config: { hostedTools: { webSearch, webFetch, codeExecution, mcp } }, env }: World,
 ): boolean {
   switch (work.kind) {
+    case "tool-search":
+      return true;
     case "web-search":
       return webSearch !== undefined;
     case "web-fetch":

@@ -44,6 +44,13 @@ export class LoginNeeded extends Error {}
 /** The gateway does not have what was asked for: it is turned off, or gone. */
 export class NotThere extends Error {}
 
+/** The gateway did not answer, so asking again may help. */
+export class Away extends Error {
+  constructor() {
+    super("The gateway is not responding");
+  }
+}
+
 /**
  * `fetch`, whose failure is an error with a sentence for people.
  * @param {string} path
@@ -51,7 +58,7 @@ export class NotThere extends Error {}
  */
 export function send(path, init) {
   return fetch(path, init).catch(() => {
-    throw new Error("The gateway is not responding");
+    throw new Away();
   });
 }
 
@@ -104,7 +111,7 @@ export async function loading(load) {
     const isHere = await isThere();
     if (isHere && wasAway) location.reload();
     wasAway = !isHere;
-    throw new Error("The gateway is not responding");
+    throw new Away();
   }
 }
 

@@ -5,7 +5,7 @@ import { html, screen, signal } from "./ui.js";
 import { chatModels } from "./chat_models.js";
 import { Badge, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
-import { ask, count } from "./dom.js";
+import { ask, Away, count } from "./dom.js";
 
 const EVERY_MS = 60_000;
 
@@ -35,6 +35,8 @@ const state = signal("");
 const found = signal(/** @type {Found | undefined} */ (undefined));
 /** Raised with each question: an answer to an earlier one is not shown. */
 let turn = 0;
+/** Whether the gateway has neither shown nor refused the table that was asked for last. */
+let isAsking = false;
 
 export const fidelity = screen({
   title: "Fidelity",
@@ -46,7 +48,7 @@ export const fidelity = screen({
 });
 
 async function refresh() {
-  if (models.value && models.value.length > 0) return;
+  if (models.value && models.value.length > 0) return isAsking ? await look() : undefined;
   const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
   // The sandbox has a wire of its own, and so no table.
   const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
@@ -60,18 +62,22 @@ async function refresh() {
 async function look() {
   if (!model.value || !client.value) return;
   const mine = ++turn;
+  isAsking = true;
   state.value = "Sending each field through the gateway …";
   const [lane, ...rest] = model.value.split("/");
   const query = new URLSearchParams({ lane: lane ?? "", model: rest.join("/"), client: client.value });
   try {
     const answer = await ask(`fidelity?${query}`);
     if (mine !== turn) return;
+    isAsking = false;
     found.value = answer;
     state.value = `${answer.target} speaks ${answer.wire}. No model was called.`;
   } catch (error) {
     if (mine !== turn) return;
     found.value = undefined;
     state.value = /** @type {Error} */ (error).message;
+    isAsking = error instanceof Away;
+    if (isAsking) throw error;
   }
 }
 
@@ -82,7 +88,7 @@ const ABOUT =
 function FidelityPage() {
   const choose = (/** @type {import("@preact/signals").Signal<string>} */ place) => (/** @type {any} */ event) => {
     place.value = event.currentTarget.value;
-    void look();
+    look().catch(() => {}); // the page asks again
   };
   const option = (/** @type {string} */ name) => html`<option key=${name} value=${name}>${name}</option>`;
   if (models.value?.length === 0) return html`<${NoModel} />`;

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Files that are shown before they are written, and what became of them. */
-import { h, LoginNeeded } from "./dom.js";
+import { Away, h, LoginNeeded } from "./dom.js";
 import { copied, fileView, wholePath } from "./file_view.js";
 import { act, readSetup } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
@@ -88,7 +88,7 @@ async function writing(place, answers, version) {
   try {
     return await withCode(place, () => act("write", { answers, version }));
   } catch (error) {
-    if (/** @type {Error} */ (error).message !== "The gateway is not responding") throw error;
+    if (!(error instanceof Away)) throw error;
     await awaitGateway();
     return undefined;
   }

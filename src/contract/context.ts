@@ -1,4 +1,5 @@
 import type { AudioFile } from "../canonical/audio.ts";
+import type { AppliedEdit } from "../canonical/editing.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
 
 /** One field of a multipart form: text or a file. */
@@ -48,6 +49,8 @@ export interface Exchange<K extends OperationName = OperationName> extends Conte
   elapsedMs(): number;
   /** Whether the answer can be continued by its id. A failure of the store is known only at the end. */
   stored: boolean;
+  /** Present if parts of the conversation were to be cleared: whether by edits, and the effect of those that applied. */
+  edits?: { readonly asked: boolean; readonly applied: readonly AppliedEdit[] };
   /** Counts the frames sent in a stream, for wires that number them. Keep-alive frames of the protocol count too. */
   readonly frames: FrameCount;
 }

@@ -30,6 +30,8 @@ export interface Intake {
    * own wire request them.
    */
   knowsDeferredTools: boolean;
+  /** Whether it searches the request's deferred tools itself, for clients of its own wire that ask for the search. */
+  searchesTools?: boolean;
   /**
    * The request's thinking, restricted to the levels of its model's family, with each change reported to `note`.
    * If absent, the thinking stays unchanged.

@@ -8,6 +8,7 @@ import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, WireRequest } from "./context.ts";
 import type { WireClient } from "./driver.ts";
 import type { EndpointDescription } from "./description.ts";
+import type { EditingSpeech } from "./editing.ts";
 import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
 import type { AnswerFraming, StreamWriter } from "./stream.ts";
@@ -82,6 +83,8 @@ export interface Protocol<K extends OperationName> {
   summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
   /** How its clients continue threads. Present if `parse` may return a part of one. */
   threads?(): Promise<ThreadSpeech>;
+  /** How its clients have parts of a conversation cleared. Present if `parse` may return a request with `editing`. */
+  edits?(): Promise<EditingSpeech>;
   /** The immediate answer when the real one is made in the background. `answer` is still pending. */
   serializeQueued?(answer: StoredAnswer, exchange: Exchange<"generate">): Response;
   /** Whether its clients continue a paused answer by sending it back. */

@@ -1,6 +1,15 @@
 /** Runs hosted tools for models whose servers do not. */
 import { digestOf } from "../util/digest.ts";
-import type { CodeWork, HostedCall, HostedResult, HostedWork, MadeFile, RemoteWork } from "../canonical/hosted.ts";
+import type {
+  FetchWork,
+  HostedCall,
+  HostedResult,
+  HostedWork,
+  MadeFile,
+  RemoteWork,
+  SearchWork,
+} from "../canonical/hosted.ts";
+import type { Tool } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -38,6 +47,8 @@ export interface CallFacts {
   onFailure(reason: unknown): void;
   /** Whether the conversation has named this URL. No other URL is opened, so that the model cannot send data to a page in a URL. */
   isNamed(url: string): boolean;
+  /** The request's tools, for a search among them. */
+  tools?: readonly Tool[];
   /** The container of code that runs, and the files of the caller. */
   code?: CodePlace;
 }
@@ -159,6 +170,8 @@ class Runner implements Omit<HostedRunner, "runs"> {
           ({ of }) => of(call.name) !== "no",
           (server, signal) => server.call(call.name, call.input, signal),
         );
+      case "tool-search":
+        return await (await import("./tool_search.ts")).searchTools(call, facts.tools ?? [], facts.signal);
       default:
         return call satisfies never;
     }
@@ -171,7 +184,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
   }
 
   async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
-    if (work.kind === "mcp" || work.kind === "code" || !this.#options.openPage) {
+    if ((work.kind !== "web-search" && work.kind !== "web-fetch") || !this.#options.openPage) {
       return { kind: "error", code: "unavailable" };
     }
     const limits = work.kind === "web-fetch" ? work : {};
@@ -244,7 +257,7 @@ const NOT_ITS_OWN =
 
 function refusalOf(
   url: string,
-  { domains }: Exclude<HostedWork, RemoteWork | CodeWork>,
+  { domains }: SearchWork | FetchWork,
   { isNamed }: CallFacts,
 ): HostedResult | undefined {
   if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };

@@ -21,6 +21,7 @@ export const FACT = {
   continues: 1 << 8,
   /** Its answer is kept. */
   kept: 1 << 9,
+  /** The conversation may have to be shortened: by a summary, or by clearing parts of it. */
   compaction: 1 << 10,
   relay: 1 << 11,
   /** Its answer is made in the background. */
@@ -86,14 +87,14 @@ const OF_TURNS = Object.values(OF_PART).reduce((all, one) => all | one, 0);
 
 /** The facts about a conversation. Those about its model, targets and client are added where they become known. */
 export function factsOf(request: GenerateRequest): Facts {
-  const { tools, outputSchema, recall, compaction, relay } = request;
+  const { tools, outputSchema, recall, compaction, editing, relay } = request;
   let facts = factsOfTurns(request);
   if (tools) {
     facts |= FACT.tools;
     for (const { type } of tools) if (type === "hosted") facts |= FACT.hostedTools;
   }
   if (outputSchema) facts |= FACT.outputSchema;
-  if (compaction) facts |= FACT.compaction;
+  if (compaction || editing) facts |= FACT.compaction;
   if (relay) facts |= FACT.relay;
   if (!recall) return facts;
   const { previous, references, conversation, keep } = recall;

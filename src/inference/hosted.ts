@@ -1,8 +1,9 @@
+// deno-lint-ignore-file house/file-length -- one subject: an answer in which hosted tools run
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
-import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
+import type { HostedCall, HostedResult, HostedWork, SearchHit, ToolSearchWork } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
-import type { Input } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -11,6 +12,7 @@ import { transformed } from "../transforms/apply.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
+import { withFound, withoutHiding } from "../transforms/offered_tools.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
@@ -32,11 +34,18 @@ interface Chosen {
 /** Has the gateway run the hosted tools that it can run and that the targets do not run themselves. */
 export const HOSTED_TOOLS: Stage<"generate"> = {
   name: "hosted tools",
-  operations: ["generate"],
+  operations: ["generate", "countTokens"],
   needs: FACT.hostedTools,
   request(inference) {
+    if ((inference.operation as ModelOperation) === "countTokens") return withCountedSearch(inference);
     const chosen = chooseTools(inference);
-    return chosen ? { ...inference, ...chosen } : inference;
+    const searches = chosen?.input.tools?.filter(isToolSearch) ?? [];
+    for (const { work } of searches) {
+      const { unknown = [] } = work as ToolSearchWork;
+      for (const field of unknown) inference.note(`dropped tools.${field}`);
+    }
+    if (searches.length > 0) return { ...inference, ...chosen, input: withFoundTools(chosen!.input) };
+    return { ...inference, ...chosen, input: withoutSearch(chosen?.input ?? inference.input, inference) };
   },
   around: (inference, ask) =>
     inference.hosted ? streamedAnswer(hostedAnswer(inference.hosted, inference, ask)) : ask(inference),
@@ -59,6 +68,37 @@ function chooseTools(
   }
   const chosen = withOwnTools(protocol, input, own, beside, context);
   return compaction?.when === "now" ? { ...chosen, hosted: withNothingBefore(chosen.hosted) } : chosen;
+}
+
+function isToolSearch(tool: Tool): tool is RunnableTool {
+  return isHosted(tool) && tool.work.kind === "tool-search";
+}
+
+/** A count is of the search that the model would see, and of what was found. Other hosted tools are not counted. */
+function withCountedSearch(inference: Inference<"generate">): Inference<"generate"> {
+  const { input, plan: { targets: [first] }, context } = inference;
+  const searches = input.tools?.filter(isToolSearch) ?? [];
+  if (searches.length === 0 || !first) return inference;
+  const own = mayRunFor(first, context) ? searches.filter((tool) => !runsAt(tool, first, context)) : [];
+  if (own.length === 0) return { ...inference, input: withoutSearch(input, inference) };
+  const functions = functionsFor(input.tools!.filter((tool) => tool.type !== "hosted" || own.some((o) => o === tool)));
+  return { ...inference, input: withFoundTools(input), offer: { functions, isLast: false } };
+}
+
+/** Tools that were found earlier can still be called: the conversation says which ones. */
+function withFoundTools(input: Input<"generate">): Input<"generate"> {
+  const found = stepsIn(input.messages).flatMap(({ result }) => result?.kind === "found" ? result.tools : []);
+  return found.length === 0 ? input : { ...input, tools: withFound(input.tools ?? [], found) };
+}
+
+/** Tools that nobody would find are shown. */
+function withoutSearch(
+  input: Input<"generate">,
+  { plan: { targets }, context }: Inference<"generate">,
+): Input<"generate"> {
+  const search = input.tools?.find(isToolSearch);
+  const isNative = search && targets.every((where) => runsAt(search, where, context));
+  return search && !isNative ? { ...input, tools: withoutHiding(input.tools!) } : input;
 }
 
 /** The most remote servers of one request. All are asked for their tools at once. */
@@ -224,10 +264,11 @@ function runRounds(
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
-      if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
+      const isInside = call.kind === "tool-search";
+      if (!isInside && account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const run = () =>
-        runTraced(call, work, { ...factsOf(context, (url) => named.has(url), own), code }, context, asked);
+      const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools, code };
+      const run = () => runTraced(call, work, facts, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;

@@ -7,6 +7,7 @@ import type { GenerateEvent, GenerateRequest, HostedPart, OutputPart } from "../
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
 import { emptyCall, type HostedFunction, isCallOf, needsApproval } from "../transforms/hosted_functions.ts";
+import { withFound } from "../transforms/offered_tools.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { JoinedRounds, type ReadCall, type Running, Turn, Uses } from "./hosted_turn.ts";
 
@@ -192,11 +193,15 @@ class HostedAnswer {
  */
 function grown(request: GenerateRequest, content: OutputPart[], isChosen: boolean): GenerateRequest {
   const { toolChoice, ...rest } = request;
+  const found = content.flatMap((part) =>
+    part.type === "hosted" && part.result?.kind === "found" ? part.result.tools : []
+  );
   const keeps = !isChosen || toolChoice?.type === "allowed" || toolChoice?.type === "none";
   const choice = keeps ? toolChoice : { type: "auto" as const };
   return {
     ...rest,
     ...(choice && { toolChoice: choice.type === "allowed" && isChosen ? { ...choice, mode: "auto" } : choice }),
+    ...(found.length > 0 && { tools: withFound(request.tools ?? [], found) }),
     messages: [...request.messages, { role: "assistant", content }],
   };
 }

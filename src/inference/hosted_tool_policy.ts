@@ -19,11 +19,21 @@ export function runsAt(tool: HostedTool, where: PlannedTarget, { gateway }: Surr
   const upstream = gateway.upstreams.get(where.upstream);
   const mode = modeOf(where, gateway);
   if (mode !== undefined) return mode === "upstream";
+  if (tool.work?.kind === "tool-search") return searchesAt(where, tool.extra.wire, gateway);
   if (tool.work && upstream?.driver.runs?.includes(tool.work.kind)) return true;
   // Few servers of open models run the hosted tools of the wires that they speak, so the gateway runs those that it
   // can.
   if (tool.work && gateway.hosted.runner.runs(tool.work)) return false;
   return wireOf(where, gateway) === tool.extra.wire && !upstream?.refuses.includes(tool.name);
+}
+
+/** Whether the target's model searches deferred tools itself. Few do, so it has to be known for that. */
+function searchesAt(where: PlannedTarget, wire: string, { upstreams, drivers }: Gateway): boolean {
+  const upstream = upstreams.get(where.upstream);
+  const driver = where.driver === undefined ? upstream?.driver : drivers.get(where.driver);
+  const model = where.pinned ?? where.model;
+  const intake = upstream && driver?.intake?.({ ...upstream.quirks, ...where, model });
+  return intake?.searchesTools === true && intake.wire === wire;
 }
 
 /** Whether the gateway may run hosted tools for a target. */

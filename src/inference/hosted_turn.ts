@@ -137,6 +137,8 @@ export class Uses {
     if (work.kind !== "mcp" && work.maxUses !== undefined && used >= work.maxUses) return "no";
     this.#left--;
     this.#byWork.set(work, used + 1);
+    // A search among the request's own tools is no use of anybody's service.
+    if (work.kind === "tool-search") return "yes";
     const key = COUNTED_AS[work.kind];
     this.counted[key] = (this.counted[key] ?? 0) + 1;
     return "yes";

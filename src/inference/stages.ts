@@ -62,6 +62,18 @@ const LOST_FIELDS: Stage<"generate"> = {
   },
 };
 
+/** Clears the parts of the conversation that the client no longer wants read. */
+const EDITING: Stage<"generate"> = {
+  name: "context editing",
+  operations: ["generate", "countTokens"],
+  needs: FACT.compaction,
+  request: (inference) => inference.input.editing ? edit(inference) : inference,
+};
+
+async function edit(inference: Inference<"generate">): Promise<Inference> {
+  return await (await import("./editing.ts")).edited(inference);
+}
+
 /** Repairs the arguments of calls that are not JSON. */
 const REPAIR: Stage<"generate"> = {
   name: "repair of calls",
@@ -94,6 +106,7 @@ export const STAGES: readonly Stage[] = [
   GIVEN_FILES,
   AFFINITY,
   SPEECH_FORMAT,
+  EDITING,
   COMPACTION,
   HOSTED_TOOLS,
   NEEDED_TOOLS,

@@ -56,11 +56,9 @@ export async function runTraced(
   const end = requestLog.trace?.tool(call.kind);
   requestLog.capture?.event("hosted tool", call.kind);
   const run = (outgoing: HostedCall) => gateway.hosted.runner.run(outgoing, work, facts);
-  // Code stays on this machine, and the results pass the stages on their way to the model.
-  const result =
-    await (gateway.stages.length === 0 || call.kind === "code"
-      ? run(call)
-      : runOutgoing(call, work, context, within, run));
+  // A search among the request's tools goes nowhere. Code stays on this machine, and its results pass the stages on their way.
+  const staysInside = gateway.stages.length === 0 || call.kind === "tool-search" || call.kind === "code";
+  const result = await (staysInside ? run(call) : runOutgoing(call, work, context, within, run));
   requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;

@@ -1,9 +1,18 @@
+// deno-lint-ignore-file house/file-length -- one subject: each hosted tool as functions
 /**
  * Hosted tools for models whose servers run none. Each one is offered as functions, and what the gateway ran appears in
  * the conversation as function calls and results.
  */
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
-import type { Domains, HostedCall, HostedWork, RemoteTool, RemoteWork } from "../canonical/hosted.ts";
+import type {
+  Domains,
+  HostedCall,
+  HostedWork,
+  RemoteTool,
+  RemoteWork,
+  ToolSearchCall,
+  ToolSearchWork,
+} from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { upstreamName } from "./tool_names.ts";
 
@@ -52,6 +61,7 @@ type Described = Pick<HostedFunction, "tool" | "does" | "remote">;
 
 function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
   if (work.kind === "code") return [runsCode()];
+  if (work.kind === "tool-search") return [toolSearch(work)];
   const where = inWords(work.domains);
   if (work.kind === "web-fetch") {
     return [
@@ -116,6 +126,42 @@ function described(
   };
 }
 
+/** The model has to know that there is more than it sees, and how to ask for it. */
+function toolSearch({ method }: ToolSearchWork): Described {
+  const words = method === "regex"
+    ? "A regular expression for their names, descriptions or arguments, such as (?i)weather|forecast"
+    : "What the tools are to be good for, in a few words";
+  const described = `There are more tools than you see. Finds some of them, which can be called from then on. ` +
+    "Search before you say that a tool is missing.";
+  return {
+    does: "tool-search",
+    tool: {
+      type: "function",
+      name: TOOL_SEARCH,
+      description: described,
+      parameters: {
+        type: "object",
+        properties: {
+          [fieldOf(method)]: { type: "string", description: words },
+          limit: { type: "integer", description: "The most tools to find. Defaults to 5." },
+        },
+        required: [fieldOf(method)],
+      },
+    },
+  };
+}
+
+const TOOL_SEARCH = "tool_search";
+
+function fieldOf(method: ToolSearchWork["method"]): string {
+  return method === "regex" ? "pattern" : "query";
+}
+
+/** The input of a search for tools, as the model writes it. */
+export function searchInput({ method, query, limit }: ToolSearchCall): JsonObject {
+  return { [fieldOf(method)]: query, ...(limit !== undefined && { limit }) };
+}
+
 function inWords({ allowed, blocked }: Domains = {}): string {
   if (allowed && allowed.length > 0) return ` Only these sites: ${allowed.join(", ")}.`;
   return blocked && blocked.length > 0 ? ` Never these sites: ${blocked.join(", ")}.` : "";
@@ -145,6 +191,7 @@ function isReadOnly({ annotations }: RemoteTool): boolean {
 /** Whether such a call was made with this function. */
 export function isCallOf({ does, work, remote }: HostedFunction, call: HostedCall): boolean {
   if (does !== call.kind) return false;
+  if (call.kind === "tool-search") return work.kind === "tool-search" && work.method === call.method;
   return call.kind !== "mcp" || work.kind === "mcp" && work.server === call.server && remote?.name === call.name;
 }
 
@@ -165,6 +212,8 @@ export function readCall(
     trimmedText(fields, "pattern"),
   ];
   switch (does) {
+    case "tool-search":
+      return readSearch(work, fields);
     case "web-search":
       return query === undefined ? undefined : { kind: does, query };
     case "web-fetch":
@@ -180,6 +229,14 @@ export function readCall(
   }
 }
 
+/** A search without a text is one that fails, which tells the model more than that it could not be read. */
+function readSearch(work: HostedWork, fields: JsonObject): ToolSearchCall {
+  const method = work.kind === "tool-search" ? work.method : "bm25";
+  const { limit } = fields;
+  const query = trimmedText(fields, fieldOf(method)) ?? "";
+  return { kind: "tool-search", method, query, ...(typeof limit === "number" && { limit: Math.floor(limit) }) };
+}
+
 function trimmedText(fields: JsonObject, key: string): string | undefined {
   const value = fields[key];
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
@@ -188,6 +245,8 @@ function trimmedText(fields: JsonObject, key: string): string | undefined {
 /** The call to report if its input could not be parsed. */
 export function emptyCall({ does, work, remote, container = "" }: HostedFunction): HostedCall {
   switch (does) {
+    case "tool-search":
+      return readSearch(work, {});
     case "web-search":
       return { kind: does, query: "" };
     case "web-fetch":

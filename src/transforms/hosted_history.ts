@@ -15,7 +15,7 @@ import type {
 import type { ExecutedCode, HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import { joinAssistant } from "./turns.ts";
-import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
+import { functionChoice, type HostedFunction, isCallOf, searchInput } from "./hosted_functions.ts";
 
 /** How hosted tools are offered to a model. */
 export interface HostedOffer {
@@ -159,6 +159,8 @@ function callOf({ id, call }: HostedPart, functions: readonly HostedFunction[]):
 
 function inputOf(call: HostedCall): string {
   switch (call.kind) {
+    case "tool-search":
+      return JSON.stringify(searchInput(call));
     case "web-search":
       return JSON.stringify({ query: call.query });
     case "web-fetch":
@@ -213,6 +215,8 @@ export function shownTo(result: HostedResult): InputPart[] {
       ];
     case "executed":
       return [{ type: "text", text: withoutMarks(executedInWords(result)) }];
+    case "found":
+      return [{ type: "text", text: foundInWords(result.tools) }];
     case "tools":
       return [{ type: "text", text: result.tools.map(({ name }) => name).join(", ") }];
     case "lost":
@@ -233,6 +237,11 @@ function executedInWords({ stdout, stderr, exitCode, files }: ExecutedCode): str
     made === "" ? "" : `[files for the user: ${made}]`,
   ].filter((text) => text !== "");
   return texts.length > 0 ? texts.join("\n") : "[no output]";
+}
+
+function foundInWords(names: readonly string[]): string {
+  if (names.length === 0) return "No tool was found. Search with other words.";
+  return `These tools can be called now: ${names.join(", ")}`;
 }
 
 function hitsInWords(hits: readonly SearchHit[]): string {

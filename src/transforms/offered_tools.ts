@@ -1,6 +1,6 @@
 /** Which tools of a request are offered to the model, and which requests fail without a tool that cannot be offered. */
 import { GatewayError } from "../errors.ts";
-import type { GenerateRequest, Tool, ToolChoice } from "../canonical/generate.ts";
+import type { FunctionTool, GenerateRequest, Tool, ToolChoice } from "../canonical/generate.ts";
 
 /** The tools that the model is allowed to call. */
 export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
@@ -47,6 +47,29 @@ export function withOfferedTools(
 export function isHidden(tool: Tool, choice?: ToolChoice): boolean {
   if (choice?.type === "tool" && choice.name === tool.name) return false;
   return tool.withdrawn === true || tool.type === "function" && tool.deferred === true;
+}
+
+/**
+ * The tools once a search has found those of these names: the model sees them, behind all others and in the order in which they
+ * were found, so that the beginning of its prompt stays the same.
+ */
+export function withFound(tools: readonly Tool[], names: readonly string[]): Tool[] {
+  const found = new Map(names.map((name) => [name, undefined as Tool | undefined]));
+  const others = tools.filter((tool) => {
+    const isFound = isDeferred(tool) && found.has(tool.name) && found.get(tool.name) === undefined;
+    if (isFound) found.set(tool.name, { ...tool, deferred: false });
+    return !isFound;
+  });
+  return [...others, ...[...found.values()].filter((tool) => tool !== undefined)];
+}
+
+/** All tools as the model sees them if nobody can search for those that are hidden. */
+export function withoutHiding(tools: readonly Tool[]): Tool[] {
+  return tools.map((tool) => isDeferred(tool) && tool.deferred ? { ...tool, deferred: false } : tool);
+}
+
+function isDeferred(tool: Tool): tool is FunctionTool {
+  return tool.type === "function" && tool.deferred !== undefined;
 }
 
 /**

@@ -36,7 +36,19 @@ async function whatIsKept(desk: Desk): Promise<void> {
   assertEquals(overflow, 0, "A long name makes the page wider than the phone");
 }
 
+async function asksAgain(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await page.route(/api\/fidelity\?/, (route) => route.abort(), { times: 1 });
+  await openPage(page, "Fidelity");
+  await page.getByText("fake/org/model speaks chat. No model was called.").waitFor();
+}
+
 export const fidelityCases: readonly Case[] = [{
+  name: "fidelity: a table that did not come is asked for again",
+  app: () => newApp({ config: KEYED, now: Date.now }),
+  run: asksAgain,
+}, {
   name: "fidelity: the fields of a wire at a configured model, by what becomes of them",
   app: () => newApp({ config: KEYED, now: Date.now }),
   run: whatIsKept,

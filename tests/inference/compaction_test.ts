@@ -388,7 +388,7 @@ async function create(client: Anthropic, body: object, stream: boolean): Promise
 
 Deno.test("compact: messages: other edits stay a note, and a trigger that is none is refused", async () => {
   const { app } = newRig(SUMMARY, NEXT);
-  const edits = [...EDITS.edits, { type: "clear_tool_uses_20250919" }];
+  const edits = [...EDITS.edits, { type: "clear_all_20991231" }];
   const body = { model: "model", max_tokens: 9, messages: TALK, context_management: { edits } };
   const response = await app.post("/oss/v1/messages", body);
   assertEquals(response.headers.get("x-laneway-notes"), "dropped context_management");

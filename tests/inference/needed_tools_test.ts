@@ -80,11 +80,6 @@ const SERVER_TOOLS: [tool: JsonObject, name: string, result: string][] = [
     "bash_code_execution",
     "bash_code_execution_tool_result",
   ],
-  [
-    { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" },
-    "tool_search_tool_bm25",
-    "tool_search_tool_result",
-  ],
 ];
 
 /** The request with the tool alone, and with the tool forced beside one of the client's. */
@@ -202,7 +197,6 @@ const ITEMS: [tool: JsonObject, type: string, status: string | undefined][] = [
   [{ type: "code_interpreter", container: { type: "auto" } }, "code_interpreter_call", "failed"],
   [{ type: "image_generation" }, "image_generation_call", "failed"],
   [{ type: "mcp", server_label: "far", server_url: "https://far.test" }, "mcp_list_tools", undefined],
-  [{ type: "tool_search" }, "tool_search_call", "incomplete"],
 ];
 const FUNCTION = { type: "function", name: "mine", parameters: { type: "object" }, strict: false };
 

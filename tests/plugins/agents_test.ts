@@ -486,19 +486,19 @@ Deno.test("Responses: the vendor's own models are told of deferred tools as the 
   assertEquals(listOf(asked[0]!.input).slice(1), FOUND);
 });
 
-Deno.test("Responses: where the server would search, and none does, the model sees all tools", async () => {
+Deno.test("Responses: where the server would search, the gateway does, and the model sees its search", async () => {
   const tools = [{ type: "tool_search" }, ...listOf(SEARCHED.tools).slice(1)];
   const { asked } = await ask("responses", { model: "chat", ...SEARCHED, tools }, [() => shortAnswer("chat")]);
-  assertEquals(namesOf(asked[0]!.tools), ["look", "get_weather", "mail__send"]);
+  assertEquals(namesOf(asked[0]!.tools), ["tool_search", "look"]);
 });
 
-Deno.test("Messages: where the server would search, and none does, the model sees all tools", async () => {
+Deno.test("Messages: where the server would search, the gateway does, and the model sees its search", async () => {
   const tools = [
     { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
     { name: "get_weather", input_schema: PARAMETERS, defer_loading: true },
   ];
   const { asked } = await ask("messages", { ...bodyFor("messages"), tools }, [() => shortAnswer("chat")]);
-  assertEquals(namesOf(asked[0]!.tools), ["get_weather"]);
+  assertEquals(namesOf(asked[0]!.tools), ["tool_search"]);
 });
 
 for (const mode of MODES) {

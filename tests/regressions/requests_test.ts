@@ -192,7 +192,7 @@ testRequests([
     headers: { "anthropic-beta": "context-management-2025-06-27,effort-2025-11-24" },
     bodies: {
       messages: {
-        context_management: { edits: [{ type: "clear_tool_uses_20250919" }] },
+        context_management: { edits: [{ type: "clear_tool_uses_20250919" }, { type: "clear_images_20270101" }] },
         tools: [{
           name: "look",
           input_schema: { type: "object", properties: {} },
@@ -202,7 +202,8 @@ testRequests([
       },
     },
     check(asked, _view, { headers }) {
-      assertEquals(asked.context_management, { edits: [{ type: "clear_tool_uses_20250919" }] });
+      // The gateway itself makes the edit that it knows.
+      assertEquals(asked.context_management, { edits: [{ type: "clear_images_20270101" }] });
       const [tool] = listOf(asked.tools);
       assertEquals([tool!.input_examples, tool!.defer_loading], [[{ a: 1 }], true]);
       assertEquals(headers.get("anthropic-beta"), "context-management-2025-06-27,effort-2025-11-24");

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
-import { answerStream, ENDING, word } from "../support/chat.ts";
+import { answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { until } from "../support/wait.ts";
@@ -380,4 +380,39 @@ Deno.test("websocket: an answer that breaks off goes on, and the next turn build
     assertEquals(said(sent[2]!), ["user: One", `assistant: ${BUILT}`, "user: Two"]);
     await client.close();
   }, { config, fetch: upstream.fetch });
+});
+
+Deno.test("websocket: tools that a search found can be called in the next turn, which only the connection remembers", async () => {
+  const calls = (name: string, args: object) =>
+    frame({
+      delta: { tool_calls: [{ index: 0, id: `call_${name}`, function: { name, arguments: JSON.stringify(args) } }] },
+    });
+  const called = `${frame({ delta: {}, finish_reason: "tool_calls" })}data: [DONE]\n\n`;
+  const rounds = [
+    [calls("tool_search", { query: "weather" }), called],
+    [calls("get_weather", {}), called],
+    [word("It rains"), ENDING],
+  ];
+  const sent: JsonObject[] = [];
+  const { fetch } = fakeUpstream(({ body }) => {
+    sent.push(JSON.parse(body));
+    return answerStream(rounds[sent.length - 1]!);
+  });
+  await withGateway(async ({ url }) => {
+    const client = new Client(url);
+    await client.opened;
+    const weather = { type: "function", name: "get_weather", parameters: {}, defer_loading: true };
+    const tools = [{ type: "tool_search" }, weather, { ...weather, name: "send_mail" }];
+    const first = await client.turn({ input: "Rain?", tools });
+    const { id, output } = first.at(-1)!.response as { id: string; output: JsonObject[] };
+    assertEquals(output.map(({ type }) => type), ["tool_search_call", "tool_search_output", "function_call"]);
+    const result = { type: "function_call_output", call_id: output[2]!.call_id!, output: "Rain" };
+    const second = await client.turn({ previous_response_id: id, input: [result], tools });
+    assertEquals(second.at(-1)!.type, "response.completed");
+    const offered = sent.map(({ tools }) =>
+      (tools as { function: { name: string } }[]).map((tool) => tool.function.name)
+    );
+    assertEquals(offered, [["tool_search"], ["tool_search", "get_weather"], ["tool_search", "get_weather"]]);
+    await client.close();
+  }, { fetch });
 });

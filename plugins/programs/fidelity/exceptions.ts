@@ -4,7 +4,7 @@ import type { Client, UpstreamWire } from "./sample.ts";
 /** Fields that the gateway itself honours. They must have an effect on the answer. */
 export const ANSWERED: Record<Client, ReadonlySet<string>> = {
   chat: new Set(["stream_options.include_usage"]),
-  messages: new Set(["safeguards", "thinking.display"]),
+  messages: new Set(["context_management: clear_thinking_20251015", "safeguards", "thinking.display"]),
   responses: new Set([
     "include: reasoning.encrypted_content",
     "reasoning.generate_summary",

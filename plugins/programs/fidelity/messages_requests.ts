@@ -12,6 +12,7 @@ import {
   CALL,
   choice,
   document,
+  edited,
   inResult,
   offered,
   page,
@@ -48,8 +49,8 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
   },
   {
     field: "messages[].clear_at",
-    without: turns(ASKED, { role: "system", content: "Look" }),
-    with: turns(ASKED, { role: "system", content: "Look", clear_at: "next_user_message" }),
+    without: turns(ASKED, { role: "system", content: "Look" }, ASKED),
+    with: turns(ASKED, { role: "system", content: "Look", clear_at: "next_user_message" }, ASKED),
   },
   {
     field: "messages[].output_config",
@@ -105,10 +106,11 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
   top("inference_geo", "keptPlace"),
   top("speed", "fast"),
   ...Object.values(samplingSamples(MESSAGES_SAMPLING, top)),
-  top("context_management: clear_tool_uses_20250919", {
-    edits: [{ type: "clear_tool_uses_20250919", keep: { type: "tool_uses", value: 3 }, exclude_tools: ["keptTool"] }],
+  edited("clear_tool_uses_20250919", {
+    trigger: { type: "tool_uses", value: 1 },
+    keep: { type: "tool_uses", value: 1 },
   }),
-  top("context_management: clear_thinking_20251015", { edits: [{ type: "clear_thinking_20251015", keep: "all" }] }),
+  edited("clear_thinking_20251015"),
   top("context_management: compact_20260112", {
     edits: [{ type: "compact_20260112", trigger: { type: "input_tokens", value: 1 } }],
   }),

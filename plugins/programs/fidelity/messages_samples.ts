@@ -86,3 +86,14 @@ export const toolChanges: Sample[] = [
   const type = String(field).replace(/:.*/, "");
   return sample(String(field), turns(ASKED), turns(ASKED, { role: "system", content: [{ type, tool: tool! }] }));
 });
+
+/** Turns with a thought, a call and a long result each, so that edits of the conversation have something to clear. */
+const long = ["toolu_1", "toolu_2"].flatMap((id): JsonObject[] => [
+  { role: "assistant", content: [{ type: "thinking", thinking: "I look", signature: "" }, { ...CALL, id }] },
+  { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "Here and there. ".repeat(9) }, TEXT] },
+]);
+export const edited = (type: string, more: JsonObject = {}): Sample => ({
+  field: `context_management: ${type}`,
+  without: { ...TOOLS, messages: [ASKED, ...long] },
+  with: { ...TOOLS, messages: [ASKED, ...long], context_management: { edits: [{ type, ...more }] } },
+});

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The conversations of the playground: what was asked, and what each model answered. */
-import { messageIn } from "../dom.js";
+import { Away, messageIn } from "../dom.js";
 import { eventsIn } from "../streams.js";
 import { signal } from "../ui.js";
 import { controlsOf, offered, settings, sides } from "./settings.js";
@@ -205,7 +205,7 @@ async function follow(asked, signal, elapsed, show) {
     body: JSON.stringify(asked),
     signal,
   }).catch((error) => {
-    throw signal.aborted ? error : new Error("The gateway is not responding");
+    throw signal.aborted ? error : new Away();
   });
   if (!response.ok) throw new Error(await messageIn(response));
   const parts = /** @type {Part[]} */ ([]);

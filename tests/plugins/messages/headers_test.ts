@@ -15,7 +15,7 @@ async function sent(path: string, body: object, headers: HeadersInit): Promise<{
   const app = newApp({
     config: {
       upstreams: { vendor: { driver: "messages", baseUrl: "http://upstream.test/v1" } },
-      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "vendor", model: "m" }] } } } },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "vendor", model: "claude-m" }] } } } },
     },
     fetch(input, init) {
       requests.push(new Request(input, init));
@@ -39,7 +39,7 @@ Deno.test("messages: the vendor hears of the betas that its client uses, and of 
     { "anthropic-version": "2026-10-21", "anthropic-beta": BETAS },
   );
   assertEquals([headers.get("anthropic-beta"), headers.get("anthropic-version")], [BETAS, "2023-06-01"]);
-  assertEquals(body, { model: "m", max_tokens: 9, messages: MESSAGES, context_management });
+  assertEquals(body, { model: "claude-m", max_tokens: 9, messages: MESSAGES, context_management });
 });
 
 Deno.test("messages: betas are not for clients of another wire to set", async () => {
