@@ -85,6 +85,10 @@ const codeSchema = object(
   "Python that models write runs in processes of its own, in WebAssembly: with the standard library, without a network and without " +
     "files of this machine.",
   {
+    keys: z.array(z.string().min(1)).min(1).optional().meta({
+      description: "The keys whose models may run code, by name or pattern with *. By default all.",
+      examples: [["team", "ops-*"]],
+    }),
     processes: z.int().min(1).max(256).default(4).meta({
       description: "How many containers there may be at once. Each is a process that holds 150 MB and more.",
     }),

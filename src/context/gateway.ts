@@ -99,7 +99,12 @@ export interface HostedTools {
   /** The service that searches: its backend, or the server whose tool does it. */
   searchService?: string;
   /** How many rounds and calls one answer may take, and how long it may go on with them. */
-  limits: { rounds: number; calls: number; deadlineMs: number; codeExecution?: { fileBytes: number } };
+  limits: {
+    rounds: number;
+    calls: number;
+    deadlineMs: number;
+    codeExecution?: { fileBytes: number; keys?: readonly string[] };
+  };
   /** The model that draws pictures. Absent if the gateway draws none. */
   drawer?: { model: string; lane?: string };
 }

@@ -7,6 +7,7 @@ import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { CodePlace, NamedContent } from "../hosted/runner.ts";
 import { tooLarge } from "../http/size.ts";
+import { matchesAny } from "../lanes/patterns.ts";
 import { stepsIn } from "../transforms/approvals.ts";
 import type { HostedFunction } from "../transforms/hosted_functions.ts";
 import { builtin } from "../util/builtin.ts";
@@ -30,6 +31,10 @@ export async function placeCode(
   messages: readonly Message[],
   context: RequestContext,
 ): Promise<PlacedCode> {
+  const { keys } = context.gateway.hosted.limits.codeExecution ?? {};
+  if (keys && !matchesAny(context.caller.name, keys)) {
+    throw new GatewayError("permission", "This key is not allowed to run code");
+  }
   if (work.lacks !== undefined) context.note(`code runs as Python alone: dropped ${work.lacks}`);
   const { id, isNew } = await containerOf(work, messages, context);
   const wanted = (isNew ? work.files : work.newFiles) ?? [];

@@ -267,3 +267,17 @@ for (const isStreamed of [false, true]) {
     });
   });
 }
+
+Deno.test("code execution: a key that may not run code is refused before any model is asked", async () => {
+  const config = { hostedTools: { codeExecution: { keys: ["te*"] } } };
+  await withCode({ rounds: [[CALL], ["42"]], config }, async ({ fetch, ran, asked }) => {
+    const refused = anthropic(fetch, "guest-key-d4e5f6").messages.create(MESSAGES);
+    assertEquals(await refused.then(() => "ok", (thrown) => [thrown.status, thrown.error.error.type]), [
+      403,
+      "permission_error",
+    ]);
+    assertEquals(asked, []);
+    await anthropic(fetch).messages.create(MESSAGES);
+    assertEquals(ran.length, 1);
+  });
+});
