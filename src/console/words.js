@@ -93,10 +93,12 @@ export function roundUp(value) {
 const KINDS = {
   complete: "completion",
   thread: "thread",
+  decide: "decision",
   embed: "embedding",
   rerank: "rerank",
   speak: "speech",
   transcribe: "transcription",
+  draw: "picture",
   countTokens: "token count",
   listModels: "model list",
   getModel: "model facts",

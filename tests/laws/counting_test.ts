@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 /** What an upstream is asked to count is what it would be asked to answer, in every field that costs tokens. */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -150,5 +149,21 @@ Deno.test("every protocol has a wire, and those that share one share it with wha
       assert(speaks, `${name} speaks ${wire}`);
     }
   }
-  for (const wire of wires) assert(existsSync(new URL(`../../plugins/${wire}/wire.ts`, import.meta.url)), wire);
+  const named = [...pluginTexts()].flatMap((text) =>
+    [...text.matchAll(/^export const WIRE = "(.*)";$/gm)].map(([, name]) => name!)
+  );
+  assertEquals([...wires].filter((wire) => !named.includes(wire)), []);
+  assertEquals(named.length, new Set(named).size, "two files name the same wire");
 });
+
+/** The files of all wires. */
+function* pluginTexts(): Iterable<string> {
+  const folder = new URL("../../plugins/", import.meta.url);
+  for (const room of Deno.readDirSync(folder)) {
+    if (!room.isDirectory) continue;
+    const own = new URL(`${room.name}/`, folder);
+    for (const { name } of Deno.readDirSync(own)) {
+      if (name.endsWith(".ts")) yield Deno.readTextFileSync(new URL(name, own));
+    }
+  }
+}
