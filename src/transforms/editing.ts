@@ -141,6 +141,10 @@ function withoutText(result: HostedResult): HostedResult | undefined {
     }
     case "content":
       return isLong(result.content) ? { ...result, content: [PLACEHOLDER] } : undefined;
+    case "executed": {
+      const isDue = bytesOf(result.stdout + result.stderr) > SHORT_RESULT_BYTES;
+      return isDue ? { ...result, stdout: CLEARED, stderr: "" } : undefined;
+    }
     default:
       return undefined;
   }

@@ -37,7 +37,11 @@ const step = fc.oneof(
   }),
   fc.record({ kind: fc.constant("answer" as const), thinks: fc.boolean(), says: fc.boolean() }),
   fc.record({ kind: fc.constant("stray" as const), text: resultText }),
-  fc.record({ kind: fc.constant("search" as const), text: resultText, of: fc.constantFrom("hits", "page", "content") }),
+  fc.record({
+    kind: fc.constant("search" as const),
+    text: resultText,
+    of: fc.constantFrom("hits", "page", "executed", "content"),
+  }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -58,6 +62,13 @@ function searched(of: string, text: string): HostedPart {
       const page = { url: place.url, text, mediaType: "text/plain" };
       return { type: "hosted", id: "w", call: { kind: "web-fetch", url: place.url }, result: { kind: "page", page } };
     }
+    case "executed":
+      return {
+        type: "hosted",
+        id: "w",
+        call: { kind: "code", code: "print(1)", container: "container_1" },
+        result: { kind: "executed", stdout: text, stderr: "", exitCode: 0, files: [] },
+      };
     default:
       return {
         type: "hosted",
@@ -245,7 +256,7 @@ Deno.test("context edits: one that changes nothing returns the messages themselv
 
 Deno.test("context edits: what the gateway found is cleared, and keeps the numbers that citations name", () => {
   const text = "word ".repeat(100);
-  const messages = (["hits", "page", "content", "hits"] as const).flatMap((of) =>
+  const messages = (["hits", "page", "content", "executed", "hits"] as const).flatMap((of) =>
     messagesOf({ kind: "search", of, text })
   );
   const edit = (exclude: string[]): ClearToolUses => ({
@@ -262,11 +273,12 @@ Deno.test("context edits: what the gateway found is cleared, and keeps the numbe
     of.map(({ content }) => content[0]!.type === "hosted" ? content[0]!.result : undefined);
   const own = resultsOf(messages);
   const left = resultsOf(apply({ messages, tools }, [edit([])]).messages);
-  assertEquals(left.slice(0, 3), [
+  assertEquals(left.slice(0, 4), [
     { kind: "hits", hits: [{ number: 7, url: "https://a.test/", title: "A", text: "" }] },
     { kind: "page", page: { url: "https://a.test/", text: CLEARED, mediaType: "text/plain" } },
     { kind: "content", content: [{ type: "text", text: CLEARED }] },
+    { kind: "executed", stdout: CLEARED, stderr: "", exitCode: 0, files: [] },
   ]);
-  assertEquals(left[3], own[3]);
+  assertEquals(left[4], own[4]);
   assertEquals(resultsOf(apply({ messages, tools }, [edit(["web_search"])]).messages)[0], own[0]);
 });
