@@ -1,11 +1,11 @@
 /** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
 import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
-import { readerLine } from "../compose/hosted.ts";
+import { linesOfLacking } from "../compose/hosted.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { INTERPRETER_URL, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
+import { metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
@@ -21,10 +21,6 @@ import { type Place, placeOf, stopAtSignal, variable, watchSignals } from "./sto
 import { watchTerminal } from "./terminal.ts";
 import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
-
-const NO_INTERPRETER =
-  "Code execution is off, because no interpreter runs beside the gateway. Start it with the launcher from its " +
-  "sources";
 
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
@@ -90,7 +86,7 @@ async function serveUntilStopped(
   const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${locationOf(thrown)}`));
   await worker?.begin(loaded, running);
   await onServing?.();
-  if (worker?.isFirst !== false) sayWhatIsMissing(loaded.config, program);
+  if (worker?.isFirst !== false) linesOfLacking(loaded.config, platform.env).forEach((line) => say(line));
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
   void import("./settle_in.ts").then(({ settleIn }) =>
@@ -102,13 +98,6 @@ async function serveUntilStopped(
   await worker?.end();
   stopHearing();
   return drained ? 0 : 1;
-}
-
-/** Reports programs beside the gateway that are wanted and do not run. */
-function sayWhatIsMissing(config: Config, { platform: { env }, streams: { say } }: Program): void {
-  const unread = readerLine(config, env);
-  if (unread !== undefined) say(unread);
-  if (config.hostedTools.codeExecution && env(INTERPRETER_URL) === undefined) say(NO_INTERPRETER);
 }
 
 interface Running {

@@ -81,9 +81,23 @@ export function lacksReader({ documents, hostedTools: { webFetch } }: Config, en
   return documents !== undefined && webFetch?.url === undefined && env(FETCHER_URL) === undefined;
 }
 
-/** The line that says so at the start. `undefined` if something reads them, or nothing shall. */
-export function readerLine(config: Config, env: Platform["env"]): string | undefined {
-  return lacksReader(config, env) ? `Documents: ${NO_READER.message}. ${NO_READER.cure}` : undefined;
+/** For operators, where code is to run and nothing runs it. */
+export const NO_INTERPRETER = {
+  message: "Code execution is off, because no interpreter runs beside the gateway",
+  cure: "Start it with the launcher from its sources",
+};
+
+/** Whether code is to run and the launcher has started no interpreter. */
+export function lacksInterpreter({ hostedTools: { codeExecution } }: Config, env: Platform["env"]): boolean {
+  return codeExecution !== undefined && env(INTERPRETER_URL) === undefined;
+}
+
+/** The lines of the start about what is wanted and does not run beside the gateway. */
+export function linesOfLacking(config: Config, env: Platform["env"]): string[] {
+  return [
+    ...lacksReader(config, env) ? [`Documents: ${NO_READER.message}. ${NO_READER.cure}`] : [],
+    ...lacksInterpreter(config, env) ? [`${NO_INTERPRETER.message}. ${NO_INTERPRETER.cure}`] : [],
+  ];
 }
 
 /** Reads documents. Its modules are loaded with the first one. */

@@ -8,7 +8,7 @@ import { standardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 import { isOnDeploy } from "../state/kv_file.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { readerLine } from "./hosted.ts";
+import { linesOfLacking } from "./hosted.ts";
 
 /**
  * The time after SIGINT for requests to go on, then for streams to end with a reason, then for the store to be written,
@@ -32,8 +32,7 @@ export function optionsFor(env: Env): { env?: Env; pace?: Partial<Pace> } {
 
 /** The configuration. Says which part of it such a host cannot serve. */
 export function announced(config: Config, platform: Platform): Config {
-  const line = readerLine(config, platform.env);
-  if (line !== undefined) standardStreams(platform).say(line);
+  for (const line of linesOfLacking(config, platform.env)) standardStreams(platform).say(line);
   return config;
 }
 

@@ -53,6 +53,12 @@ for (const start of STARTS) {
   });
 }
 
+Deno.test("documents and code: without the launcher, the start says what does not run", async () => {
+  const said = await saidBy(STARTS[0]!, { documents: {}, hostedTools: { codeExecution: {} } }, "Code execution");
+  assertStringIncludes(said, LINE);
+  assertStringIncludes(said, "Code execution is off, because no interpreter runs beside the gateway");
+});
+
 Deno.test("documents: nothing is said where a fetcher is named, was started, or nothing shall be read", () => {
   const named = { webFetch: { url: "https://fetcher.test", secret: { env: "TEAM_KEY" } } };
   const lacks = (more: Partial<ConfigInput>, env: Record<string, string> = {}) =>

@@ -434,6 +434,12 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     "documents-unread",
     /no fetcher runs/,
   ],
+  [
+    "code is to run on Deno Deploy",
+    { config: { ...HEALTHY, hostedTools: { codeExecution: {} } }, env: { LOCAL_TOKEN: SECRET, DENO_DEPLOY: "1" } },
+    "code-not-run",
+    /no interpreter runs.*launcher/,
+  ],
   ["the store has no home", { config: { ...HEALTHY, store: {} } }, "store-in-memory", /store/],
   [
     "the store cannot be written",

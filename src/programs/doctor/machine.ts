@@ -2,7 +2,7 @@
 import { codeFolder, describePermission, descriptorsOf, permissionsOf } from "../../config/permissions.ts";
 import { storeKind } from "../../config/store_kinds.ts";
 import { isThere } from "../../config/is_there.ts";
-import { lacksReader, NO_READER } from "../../compose/hosted.ts";
+import { lacksInterpreter, lacksReader, NO_INTERPRETER, NO_READER } from "../../compose/hosted.ts";
 import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
 import { isOnDeploy } from "../../state/kv_file.ts";
 import { scarcityLine } from "../../http/descriptors.ts";
@@ -16,14 +16,20 @@ export async function checkMachine(examined: Examined): Promise<Finding[]> {
     checkStore(examined),
     checkDescriptors(examined),
   ]);
-  return [permissions, port, ...stores, ...descriptors, ...checkReader(examined)];
+  return [permissions, port, ...stores, ...descriptors, ...checkBeside(examined)];
 }
 
-/** The launcher starts a fetcher with the gateway, and not with this command. */
-function checkReader({ config, serving, platform: { env, executable } }: Examined): Finding[] {
+/** The launcher starts a fetcher and an interpreter with the gateway, and not with this command. */
+function checkBeside({ config, serving, platform: { env, executable } }: Examined): Finding[] {
   const isStarted = !serving && executable === undefined && !isOnDeploy(env);
-  if (isStarted || !lacksReader(config, env)) return [];
-  return [problem("warning", "documents-unread", "documents", NO_READER.message, NO_READER.cure)];
+  if (isStarted) return [];
+  const lacking: [is: boolean, name: string, subject: string, words: typeof NO_READER][] = [
+    [lacksReader(config, env), "documents-unread", "documents", NO_READER],
+    [lacksInterpreter(config, env), "code-not-run", "code execution", NO_INTERPRETER],
+  ];
+  return lacking.flatMap(([is, name, subject, { message, cure }]) =>
+    is ? [problem("warning", name, subject, message, cure)] : []
+  );
 }
 
 function checkPermissions({ config, file, platform: { env, os, database, isGranted } }: Examined): Finding {
