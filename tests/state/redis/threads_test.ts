@@ -94,7 +94,11 @@ for (const mode of MODES) {
         await until(async () =>
           (await two!.ask({ messages: [user("b")], thread: after(first.id) }, mode)).status === 200
         );
-        assertRefused(await two!.ask({ messages: [user("y")], thread: after(lost.id) }, mode), "thread_not_found", 404);
+        // The server may have got the turn although the gateway has given it up. Then it is there as a whole.
+        const answered = await two!.ask({ messages: [user("y")], thread: after(lost.id) }, mode);
+        if (answered.status !== 200) return assertRefused(answered, "thread_not_found", 404);
+        const { messages } = two!.bodies().at(-1) as { messages: JsonObject[] };
+        assertEquals(messages.map(({ content }) => content), ["x", "said", "y"]);
       }),
   });
 }
