@@ -1,7 +1,7 @@
 /** The executables that are published, and the bundle in them. */
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { bundle, LAUNCHED } from "../../src/cli/release/bundle.ts";
+import { bundle, LAUNCHED, withoutComments } from "../../src/cli/release/bundle.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
@@ -110,4 +110,42 @@ interface Module {
   size?: number;
   error?: string;
   dependencies?: { code?: { specifier?: string }; isDynamic?: boolean }[];
+}
+
+Deno.test("release: without its comments, the console has the same texts and as many parts of its code", async () => {
+  let saved = 0;
+  for (const path of await consoleFiles(new URL("src/console/", ROOT))) {
+    const text = await Deno.readTextFile(path);
+    const left = withoutComments(text);
+    const code = codeIn(text);
+    assertEquals(codeIn(left), code, path.pathname);
+    assert(code.kinds.get("Program") === 1, path.pathname);
+    saved += text.length - left.length;
+  }
+  assert(saved > 100_000, `${saved}`);
+});
+
+async function consoleFiles(folder: URL): Promise<URL[]> {
+  const found: URL[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) found.push(...await consoleFiles(new URL(`${name}/`, folder)));
+    else if (name.endsWith(".js")) found.push(new URL(name, folder));
+  }
+  return found;
+}
+
+/** All texts of a module, and how often each kind of its other parts occurs. */
+function codeIn(source: string): { texts: unknown[]; kinds: Map<string, number> } {
+  const texts: unknown[] = [];
+  const kinds = new Map<string, number>();
+  const see = (node: { type: string; raw?: unknown; value?: unknown }) => {
+    if (node.type === "Literal" || node.type === "TemplateElement") texts.push(node.raw);
+    kinds.set(node.type, (kinds.get(node.type) ?? 0) + 1);
+  };
+  Deno.lint.runPlugin(
+    { name: "see", rules: { all: { create: () => ({ "*": see }) } } } as Deno.lint.Plugin,
+    "file.js",
+    source,
+  );
+  return { texts, kinds };
 }

@@ -33,7 +33,7 @@ interface NotHere {
 export type Treatment = Runs | Serves | ByTest | NotHere;
 
 export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
-  [/^curl http:\/\/127\.0\.0\.1:8000\/.* -o \S+$/, { how: "call" }],
+  [/^curl http:\/\/127\.0\.0\.1:8000\/.* (-o|>) \S+$/, { how: "call" }],
   [/^curl http:\/\/127\.0\.0\.1:8000\//, { how: "call", prints: /\S/ }],
 
   [/^(npx -y deno@\S+|deno) task -q laneway$/, { how: "by", test: "tests/cli/npx_test.ts" }],

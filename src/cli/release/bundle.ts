@@ -71,10 +71,20 @@ async function copySources(folder: string): Promise<void> {
       const relative = path.slice(ROOT.pathname.length);
       await Deno.mkdir(`${folder}/${relative.slice(0, relative.lastIndexOf("/"))}`, { recursive: true });
       const bytes = await Deno.readFile(path);
-      const isCode = relative.startsWith("src/") && relative.endsWith(".ts");
-      await Deno.writeFile(`${folder}/${relative}`, isCode ? readdressed(bytes, relative) : bytes);
+      await Deno.writeFile(`${folder}/${relative}`, prepared(bytes, relative));
     }
   }
+}
+
+function prepared(bytes: Uint8Array, path: string): Uint8Array {
+  if (path.startsWith("src/") && path.endsWith(".ts")) return readdressed(bytes, path);
+  if (!/^src\/console\/.*\.(js|css)$/.test(path)) return bytes;
+  return new TextEncoder().encode(withoutComments(new TextDecoder().decode(bytes)));
+}
+
+/** The console's files are embedded as texts, from which the bundler takes nothing away. Browsers need no comments. */
+export function withoutComments(text: string): string {
+  return text.replace(/^[ \t]*(?:\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)[ \t]*\n/gm, "");
 }
 
 const ADDRESS = /new URL\("([^"]+)", import\.meta\.url\)/g;
