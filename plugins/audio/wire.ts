@@ -38,7 +38,7 @@ const transcriptionFields = {
 export const transcriptionSchema = z.object(transcriptionFields);
 export const TRANSCRIPTION_KEYS: ReadonlySet<string> = new Set(Object.keys(transcriptionFields));
 
-// What upstreams answer
+// Answers of upstreams
 
 /** Seconds, which vLLM writes as a text. */
 const seconds = z.union([z.number(), z.string().regex(/^\d+(\.\d+)?$/).transform(Number)]);

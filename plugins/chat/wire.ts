@@ -213,7 +213,7 @@ export const requestSchema = z.looseObject(requestFields);
 export type ChatRequest = z.output<typeof requestSchema>;
 export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
 
-// What upstreams answer
+// Answers of upstreams
 
 /** A count. A value that is none is left out, because it says nothing of the others. */
 const tokens = z.int().min(0).nullish().catch(undefined);

@@ -62,7 +62,7 @@ export const FORM_NUMBERS: ReadonlySet<string> = new Set([
   "guidance_scale",
 ]);
 
-// What upstreams answer
+// Answers of upstreams
 
 const tokens = z.int().min(0).nullish().catch(undefined);
 const word = z.string().nullish().catch(undefined);
