@@ -7,6 +7,8 @@ export interface ConcurrencyLimits extends QueueLimits {
 
 /** The concurrency limit of one upstream, counted by this process or by all gateways together. */
 export interface Concurrency {
+  /** A later configuration may have another number of callers. */
+  readonly limits: Pick<ConcurrencyLimits, "isShared">;
   /** How many calls of this process are running, and how many are waiting. */
   load(): { running: number; waiting: number };
   /** Resolves to a function that releases the permit. Throws `unavailable` after too long a wait, and the reason of `signal`. */
@@ -15,12 +17,12 @@ export interface Concurrency {
 
 /** The concurrency limit of one upstream, as counted by this process. When it is reached, callers wait for their turn. */
 export class ConcurrencyLimit implements Concurrency {
-  readonly #limits: ConcurrencyLimits;
+  readonly limits: ConcurrencyLimits;
   readonly #queue: FairQueue<void>;
   #running = 0;
 
   constructor(name: string, limits: ConcurrencyLimits) {
-    this.#limits = limits;
+    this.limits = limits;
     this.#queue = new FairQueue(name, limits);
   }
 
@@ -30,7 +32,7 @@ export class ConcurrencyLimit implements Concurrency {
 
   async acquire(caller: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#running < this.#limits.running && this.#queue.begin(caller)) this.#running++;
+    if (this.#running < this.limits.running && this.#queue.begin(caller)) this.#running++;
     else await this.#queue.wait(caller, signal);
     let held = true;
     return () => {

@@ -16,7 +16,7 @@ type Release = () => void;
  */
 export class SharedConcurrencyLimit implements Concurrency {
   readonly #account: string;
-  readonly #limits: ConcurrencyLimits;
+  readonly limits: ConcurrencyLimits;
   readonly #counts: SharedCounts;
   readonly #queue: FairQueue<Release>;
   #running = 0;
@@ -26,7 +26,7 @@ export class SharedConcurrencyLimit implements Concurrency {
 
   constructor(name: string, limits: ConcurrencyLimits, counts: SharedCounts) {
     this.#account = limits.kind ? `upstream ${name} ${limits.kind}` : `upstream ${name}`;
-    this.#limits = limits;
+    this.limits = limits;
     this.#counts = counts;
     this.#queue = new FairQueue(name, limits);
   }
@@ -92,7 +92,7 @@ export class SharedConcurrencyLimit implements Concurrency {
   /** A permit, if one is free. */
   async #take(): Promise<Release | undefined> {
     if (!this.#counts.isUp()) return this.#takeAlone();
-    const quota = { concurrentRequests: this.#limits.running };
+    const quota = { concurrentRequests: this.limits.running };
     const id = this.#counts.newId();
     const giveBack = () => this.#counts.settle(this.#account, quota, { id, counted: 0, tokens: 0 });
     try {
@@ -106,7 +106,7 @@ export class SharedConcurrencyLimit implements Concurrency {
 
   /** A permit from this gateway's share. One call may always run. */
   #takeAlone(): Release | undefined {
-    const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.#limits.running;
+    const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.limits.running;
     if (!isFree) return undefined;
     const id = this.#counts.newId();
     this.#counts.hold(this.#account, id);
