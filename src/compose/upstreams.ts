@@ -34,7 +34,11 @@ export function createUpstreams(world: World): Map<string, Upstream> {
 }
 
 /** Running calls stay counted even if other settings of the upstream, or the keys, have changed. */
-function concurrencyOf(name: string, from: ConcurrencyLimits, { config, keep, process: { shared } }: World): Concurrency {
+function concurrencyOf(
+  name: string,
+  from: ConcurrencyLimits,
+  { config, keep, process: { shared } }: World,
+): Concurrency {
   const limits = { ...from };
   const concurrency = keep(
     limits.kind ? `concurrency ${name} ${limits.kind}` : `concurrency ${name}`,

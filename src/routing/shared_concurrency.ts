@@ -35,7 +35,7 @@ export class SharedConcurrencyLimit implements Concurrency {
     return { running: this.#running, waiting: this.#queue.size };
   }
 
-  async acquire(caller: string, signal: AbortSignal): Promise<Release> {
+  async acquire(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<Release> {
     signal.throwIfAborted();
     // A new request must not overtake those that wait.
     if (!this.#queue.hasNext && this.#queue.begin(caller)) {
@@ -43,11 +43,11 @@ export class SharedConcurrencyLimit implements Concurrency {
       if (place) return this.#releasing(caller, place);
       this.#queue.end(caller);
     }
-    return this.#releasing(caller, await this.#wait(caller, signal));
+    return this.#releasing(caller, await this.#wait(caller, signal, isExtra));
   }
 
-  async #wait(caller: string, signal: AbortSignal): Promise<Release> {
-    const waiting = this.#queue.wait(caller, signal);
+  async #wait(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<Release> {
+    const waiting = this.#queue.wait(caller, signal, isExtra);
     this.#askLater();
     try {
       return await waiting;
