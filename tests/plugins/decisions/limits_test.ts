@@ -219,6 +219,16 @@ Deno.test("decisions: one failed question fails the request with the upstream's 
   assertEquals([upstream.asked.length, app.logs[0]!.cost], [2, "0.9"]);
 });
 
+Deno.test("decisions: the cost of all calls for one request is reported, however small", async () => {
+  const upstream = fakeUpstream(async ({ body }) => {
+    const { usage, ...answer } = await SERVERS.logprobs({ body }).json();
+    return Response.json({ ...answer, usage: { ...usage, cost: 1e-7 } });
+  });
+  const app = newApp({ config: configFor("logprobs"), fetch: upstream.fetch });
+  const { usage } = await (await app.post("/oss/v1/systemone", CLIENTS.systemone!.body)).json();
+  assertEquals([upstream.asked.length, usage.cost], [3, 3e-7]);
+});
+
 Deno.test("decisions: strict requests are refused where nothing would be measured", async () => {
   for (const [setup, status] of [["logprobs", 200], ["list", 200], ["schema", 400], ["tool", 400]] as const) {
     const app = newApp({ config: configFor(setup), fetch: fakeUpstream(SERVERS[setup]).fetch });
