@@ -7,7 +7,7 @@ import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { keysOf, settledOf } from "./answers.ts";
 import { imagesOf, stateOf, urlOf } from "./state.ts";
 
-/** Each question's answer in an upstream's. Absent where the server gave none. Throws if there is none at all. */
+/** The upstream's answer to each question. Absent where it gave none. Throws if it gave none to any. */
 export function answersByKey(
   received: unknown,
   input: DecideRequest,

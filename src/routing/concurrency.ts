@@ -1,9 +1,4 @@
-import { FairQueue, type QueueLimits } from "./fair_queue.ts";
-
-export interface ConcurrencyLimits extends QueueLimits {
-  /** How many calls may run at the same time. */
-  running: number;
-}
+import { type ConcurrencyLimits, FairQueue } from "./fair_queue.ts";
 
 /** The concurrency limit of one upstream, counted by this process or by all gateways together. */
 export interface Concurrency {

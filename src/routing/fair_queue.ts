@@ -1,8 +1,8 @@
 import { GatewayError } from "../errors.ts";
 import { Shares } from "../util/shares.ts";
 
-/** The limits of a queue. */
-export interface QueueLimits {
+/** The limits of an upstream, and of the queue for it. */
+export interface ConcurrencyLimits {
   /** How many calls may run at the same time. A caller gets at most its share of them. */
   running: number;
   /** How many may wait for their turn. Further ones are refused immediately. */
@@ -25,7 +25,7 @@ interface Waiter<T> {
  */
 export class FairQueue<T> {
   readonly #name: string;
-  readonly #limits: QueueLimits;
+  readonly #limits: ConcurrencyLimits;
   /** By caller. The caller whose turn is next comes first. */
   readonly #queues = new Map<string, Waiter<T>[]>();
   readonly #waiting = new Shares();
@@ -33,7 +33,7 @@ export class FairQueue<T> {
   readonly #held = new Shares();
 
   /** `name`: the upstream's name. */
-  constructor(name: string, limits: QueueLimits) {
+  constructor(name: string, limits: ConcurrencyLimits) {
     this.#name = name;
     this.#limits = limits;
   }

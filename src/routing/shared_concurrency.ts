@@ -1,6 +1,6 @@
 import type { SharedCounts } from "../contract/shared_counts.ts";
-import type { Concurrency, ConcurrencyLimits } from "./concurrency.ts";
-import { FairQueue } from "./fair_queue.ts";
+import type { Concurrency } from "./concurrency.ts";
+import { type ConcurrencyLimits, FairQueue } from "./fair_queue.ts";
 
 /** The interval between two requests for a permit, in milliseconds. It is random, so that all gateways get equally many. */
 const LEAST_WAIT_MS = 10;

@@ -185,7 +185,7 @@ function billSome(
   }
 }
 
-/** Makes calls in turn with all other requests. Nobody waits for these calls: the request itself has a permit for one at a time. */
+/** Makes calls in turn with other requests. It gives up where there is no room: the request itself has a permit. */
 async function callInTurn(
   callNext: () => Promise<boolean>,
   { upstream: { concurrency }, key }: Attempt<ModelOperation>,
