@@ -134,7 +134,7 @@ class StoredClaim implements HeldClaim {
       // An expired claim is added again, unless another request has claimed the answer since.
       const entries: StoreEntry[] = [[key, mine], [own, mine]];
       const isAdded = await answers.ask("write", store.add(entries, expiresAt, { keys: [key, own], expiresAt }));
-      if (this.#isOver && isAdded) await answers.ask("delete", store.delete(own, key));
+      if (this.#isOver && isAdded) await this.#delete();
       else if (!isAdded && !await isBy(key, mine)) this.#isOver = true;
       return !this.#isOver;
     } catch {
@@ -144,9 +144,13 @@ class StoredClaim implements HeldClaim {
   }
 
   async release(): Promise<void> {
-    const { key, own, answers, store } = this.#parts;
     if (this.#isOver) return;
     this.#isOver = true;
+    await this.#delete();
+  }
+
+  async #delete(): Promise<void> {
+    const { key, own, answers, store } = this.#parts;
     try {
       await answers.ask("delete", store.delete(own, key));
     } catch {
