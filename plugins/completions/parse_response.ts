@@ -1,6 +1,6 @@
 import type { CompleteRequest, CompleteResponse, Completion } from "../../src/canonical/complete.ts";
 import { mergeExtras } from "../../src/canonical/extra.ts";
-import type { ReportedUsage } from "../../src/canonical/usage.ts";
+import { sumReported } from "../../src/canonical/usage.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -33,7 +33,7 @@ export function parseResponse(
       ...(logprobs && { logprobs }),
       ...(extra && { extra }),
     })),
-    usage: sumOf(decoded.map(({ usage }) => usage)),
+    usage: sumReported(decoded.map(({ usage }) => usage)),
     ...(extra && { extra }),
   };
 }
@@ -83,19 +83,4 @@ export function echoOf(
   if (!input.echo || repeatsPrompt(input, place, way)) return () => "";
   const { prompts, count = 1 } = input;
   return (index) => String(prompts[Math.floor(index / count)] ?? "");
-}
-
-/** The sum of what the calls used, of all of which there must be a report. */
-export function sumOf(reports: readonly (ReportedUsage | undefined)[]): ReportedUsage {
-  const sum = (name: "inputTokens" | "outputTokens" | "cachedInputTokens") => {
-    const values = reports.flatMap((one) => one?.[name] ?? []);
-    return values.length === reports.length ? { [name]: values.reduce((a, b) => a + b, 0) } : {};
-  };
-  const costs = reports.length === 1 ? reports[0]?.reportedCost : undefined;
-  return {
-    ...sum("inputTokens"),
-    ...sum("outputTokens"),
-    ...sum("cachedInputTokens"),
-    ...(costs !== undefined && { reportedCost: costs }),
-  };
 }

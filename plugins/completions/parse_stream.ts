@@ -2,14 +2,14 @@ import type { CompleteEvent, CompleteRequest } from "../../src/canonical/complet
 import type { Extra } from "../../src/canonical/extra.ts";
 import { parseJson } from "../../src/canonical/json.ts";
 import type { Finish } from "../../src/canonical/generate.ts";
-import type { ReportedUsage } from "../../src/canonical/usage.ts";
+import { type ReportedUsage, sumReported } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { decode, type Piece } from "./decode.ts";
 import { ChatReader } from "./over_chat.ts";
-import { choicesOf, echoOf, isEmptied, sumOf } from "./parse_response.ts";
+import { choicesOf, echoOf, isEmptied } from "./parse_response.ts";
 import { StopCutter } from "./stops.ts";
 import { type Place, stopsFor, type Way, wayOf } from "./ways.ts";
 
@@ -56,7 +56,7 @@ class CompletionReader implements StreamReader<CompleteEvent> {
 
   /** llama.cpp reports each completion at its end. Others report all of them, in a frame without any or with the last one. */
   #count(usage: ReportedUsage, pieces: readonly Piece[]): void {
-    const counted = pieces.length > 0 && this.#isCounted ? sumOf([this.#usage, usage]) : usage;
+    const counted = pieces.length > 0 && this.#isCounted ? sumReported([this.#usage, usage]) : usage;
     this.#isCounted = true;
     this.#usage = { ...this.#usage, ...counted };
   }

@@ -1,12 +1,13 @@
 /** Parts of the wires whose answers are by the names of their questions. */
-import type { DecideRequest } from "../../src/canonical/decide.ts";
+import type { DecidedAnswer, DecideRequest, DecideResponse, Question } from "../../src/canonical/decide.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { saysError, upstreamStreamError } from "../shared/errors.ts";
-import { keysOf } from "./answers.ts";
+import { keysOf, settledOf } from "./answers.ts";
 import { imagesOf, stateOf, urlOf } from "./state.ts";
 
-/** Each question's answer in an upstream's. Absent where the server gave none. Throws if there is none at all. */
+/** The upstream's answer to each question. Absent where it gave none. Throws if it gave none to any. */
 export function answersByKey(
   received: unknown,
   input: DecideRequest,
@@ -22,6 +23,21 @@ export function answersByKey(
     throw new GatewayError("upstream_error", "The upstream's answer has no decisions");
   }
   return { answers, body };
+}
+
+/** The answers by the names of their questions. A refused question has none on these wires. */
+export function serializeByKey(
+  { answers }: DecideResponse,
+  { input, note }: Exchange<"decide">,
+  serializeAnswer: (answer: DecidedAnswer, question: Question) => JsonObject,
+): JsonObject {
+  const keys = keysOf(input);
+  return Object.fromEntries(answers.flatMap((answer, index): [string, JsonObject][] => {
+    const settled = settledOf(answer);
+    if (settled.type === "decided") return [[keys[index]!, serializeAnswer(settled, input.questions[index]!)]];
+    note(`question ${index + 1} was refused`);
+    return [];
+  }));
 }
 
 /** The subject of the questions as a text or as data, with its images beside it. */

@@ -15,8 +15,8 @@ import type { Exchange } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { sourceOf } from "../shared/foreign.ts";
 import { json, name } from "../shared/shapes.ts";
-import { badAnswer, checkProbabilities, chosenOf, keysOf, optionsOf, scoreOf, settledOf, shareIn } from "./answers.ts";
-import { answersByKey, stateValue } from "./by_key.ts";
+import { badAnswer, checkProbabilities, chosenOf, keysOf, optionsOf, scoreOf, shareIn } from "./answers.ts";
+import { answersByKey, serializeByKey, stateValue } from "./by_key.ts";
 import { checkUnique } from "./parse_request.ts";
 import { chosenIn, parseUsage } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
@@ -96,21 +96,13 @@ function parseQuestion(one: WireQuestion, index: number): Question {
   }
 }
 
-/** A refused question has no answer on this wire. */
-export function serializeListed(output: DecideResponse, { input, note }: Exchange<"decide">): JsonObject {
+export function serializeListed(output: DecideResponse, exchange: Exchange<"decide">): JsonObject {
   const { inputTokens, outputTokens } = output.usage as Usage;
-  const keys = keysOf(input);
-  const answers = output.answers.flatMap((answer, index): [string, JsonObject][] => {
-    const settled = settledOf(answer);
-    if (settled.type === "decided") return [[keys[index]!, serializeAnswer(settled, input.questions[index]!)]];
-    note(`question ${index + 1} was refused`);
-    return [];
-  });
   return {
     object: "decisions",
-    model: input.model,
+    model: exchange.input.model,
     prompt_format_version: 1,
-    answers: Object.fromEntries(answers),
+    answers: serializeByKey(output, exchange, serializeAnswer),
     usage: { prompt_tokens: inputTokens, total_tokens: inputTokens + outputTokens },
     ...fieldsFor(WIRE, output.extra),
   };

@@ -21,7 +21,7 @@ export function labelsOf(question: Question): string[] {
   );
 }
 
-/** The words for a question that goes without. */
+/** The words for a question without instructions. */
 const USUAL: Record<Question["type"], string> = {
   predicate: "Which of these holds?",
   choice: "Which of these fits best?",

@@ -23,10 +23,9 @@ import {
   keysOf,
   optionsOf,
   scoreOf,
-  settledOf,
   shareIn,
 } from "./answers.ts";
-import { answersByKey, stateValue } from "./by_key.ts";
+import { answersByKey, serializeByKey, stateValue } from "./by_key.ts";
 import { invalid } from "./parse_request.ts";
 import { chosenIn, parseUsage } from "./parse_response.ts";
 import { refuse } from "./refuse.ts";
@@ -144,19 +143,11 @@ function parseQuestion(key: string, one: WireQuestion): Question {
   }
 }
 
-/** A refused question has no answer on this wire. */
-export function serializeSystemOne(output: DecideResponse, { input, note }: Exchange<"decide">): JsonObject {
+export function serializeSystemOne(output: DecideResponse, exchange: Exchange<"decide">): JsonObject {
   const { inputTokens, outputTokens, reportedCost } = output.usage as Usage;
-  const keys = keysOf(input);
-  const answers = output.answers.flatMap((answer, index): [string, JsonObject][] => {
-    const settled = settledOf(answer);
-    if (settled.type === "decided") return [[keys[index]!, serializeAnswer(settled, input.questions[index]!)]];
-    note(`question ${index + 1} was refused`);
-    return [];
-  });
   return {
-    model: input.model,
-    answers: Object.fromEntries(answers),
+    model: exchange.input.model,
+    answers: serializeByKey(output, exchange, serializeAnswer),
     usage: {
       input_tokens: inputTokens,
       output_tokens: outputTokens,

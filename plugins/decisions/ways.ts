@@ -2,7 +2,7 @@
 import type { DecideRequest, DecideResponse, Decision, Question } from "../../src/canonical/decide.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { asObject, type JsonObject, readJson } from "../../src/canonical/json.ts";
-import type { ReportedUsage } from "../../src/canonical/usage.ts";
+import { sumReported } from "../../src/canonical/usage.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { AnswerContext, Context } from "../../src/contract/context.ts";
 import type { Decisions } from "../../src/contract/quirks.ts";
@@ -152,7 +152,7 @@ function readChat(
     return { decision, usage: answer.usage };
   });
   const answers = read.map(({ decision }) => decision);
-  return { model: input.model, answers, usage: sumOf(read.map(({ usage }) => usage)) };
+  return { model: input.model, answers, usage: sumReported(read.map(({ usage }) => usage)) };
 }
 
 /** The label in an answer that follows a schema, or in the arguments of a call. */
@@ -167,21 +167,6 @@ function readChoice({ content }: GenerateResponse, question: Question, which: st
     if (chosen >= 0) return { type: "decided", chosen, probabilities: labels.map((_, at) => at === chosen ? 1 : 0) };
   }
   throw badAnswer(which, "is none of the possible answers");
-}
-
-/** The sum of what all requests used, if each was reported. */
-function sumOf(reports: readonly ReportedUsage[]): ReportedUsage {
-  const sum: ReportedUsage = {};
-  for (const name of ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const) {
-    const values = reports.flatMap((one) => one.estimated ? [] : one[name] ?? []);
-    const isTotal = name === "inputTokens" || name === "outputTokens";
-    if (values.length > 0 && (!isTotal || values.length === reports.length)) {
-      sum[name] = values.reduce((all, one) => all + one, 0);
-    }
-  }
-  const costs = reports.flatMap(({ reportedCost }) => reportedCost ?? []);
-  if (costs.length === reports.length) sum.reportedCost = String(costs.reduce((all, one) => all + Number(one), 0));
-  return sum;
 }
 
 /** The way in words for people. */

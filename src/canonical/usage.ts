@@ -95,6 +95,23 @@ export function completeUsage(reported: ReportedUsage, estimate: Estimate, outpu
   };
 }
 
+/** The sum of the reports of several calls, without estimates. A total or a cost is left out unless all calls reported it. */
+export function sumReported(usages: readonly (ReportedUsage | undefined)[]): ReportedUsage {
+  const sum: ReportedUsage = {};
+  const reports = usages.map((one) => one?.estimated ? undefined : one);
+  const names = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const;
+  for (const name of names) {
+    const values = reports.flatMap((one) => one?.[name] ?? []);
+    const isTotal = name === "inputTokens" || name === "outputTokens";
+    if (isTotal ? values.length === reports.length : values.length > 0) {
+      sum[name] = values.reduce((all, one) => all + one, 0);
+    }
+  }
+  const costs = reports.flatMap((one) => picoDollars(one?.reportedCost ?? "") ?? []);
+  if (costs.length === reports.length) sum.reportedCost = formatDollars(costs.reduce((all, one) => all + one, 0n));
+  return sum;
+}
+
 /** The sum of the usage of several attempts. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum = (key: "cachedInputTokens" | "cacheWriteTokens" | "reasoningTokens") =>

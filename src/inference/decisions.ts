@@ -5,7 +5,7 @@
 import type { DecideResponse, Decision } from "../canonical/decide.ts";
 import { estimateTextTokens } from "../canonical/estimate.ts";
 import type { Input } from "../canonical/operations.ts";
-import type { ReportedUsage } from "../canonical/usage.ts";
+import { type ReportedUsage, sumReported } from "../canonical/usage.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Attempt, placeOf, wayOf } from "../upstream/attempt.ts";
@@ -79,7 +79,7 @@ class Deciding {
     if (least < ALL) {
       this.#attempt.context.note(`the possible answers had ${least.toFixed(2)} of all probability at least`);
     }
-    return { model: this.#attempt.target.model, answers, usage: sumOf(this.#usages), extra: this.#extra };
+    return { model: this.#attempt.target.model, answers, usage: sumReported(this.#usages), extra: this.#extra };
   }
 
   /** Asks some of the questions in the first way that may work. */
@@ -185,20 +185,4 @@ function checkSize({ turns, questions }: Input<"decide">): void {
 /** The tokens of one request for each question, each of which has the whole state. */
 function estimateEach({ turns, questions }: Input<"decide">): number {
   return estimateTextTokens(JSON.stringify(turns)) * questions.length + estimateTextTokens(JSON.stringify(questions));
-}
-
-/** The sum of all figures that every answer reported. */
-function sumOf(usages: readonly ReportedUsage[]): ReportedUsage {
-  const [only] = usages;
-  if (usages.length === 1) return only!;
-  const sum: ReportedUsage = {};
-  for (const name of ["inputTokens", "outputTokens"] as const) {
-    const values = usages.flatMap((one) => one[name] ?? []);
-    if (values.length === usages.length) sum[name] = values.reduce((all, one) => all + one, 0);
-  }
-  for (const name of ["cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const) {
-    const values = usages.flatMap((one) => one[name] ?? []);
-    if (values.length > 0) sum[name] = values.reduce((all, one) => all + one, 0);
-  }
-  return sum;
 }

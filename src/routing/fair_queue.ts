@@ -1,8 +1,8 @@
 import { GatewayError } from "../errors.ts";
 import { Shares } from "../util/shares.ts";
 
-/** The limits of a queue. */
-export interface QueueLimits {
+/** The limits of an upstream, and of the queue for it. */
+export interface ConcurrencyLimits {
   /** How many calls may run at the same time. A caller gets at most its share of them. */
   running: number;
   /** How many may wait for their turn. Further ones are refused immediately. */
@@ -25,7 +25,7 @@ interface Waiter<T> {
  */
 export class FairQueue<T> {
   readonly #name: string;
-  readonly #limits: QueueLimits;
+  readonly #limits: ConcurrencyLimits;
   /** By caller. The caller whose turn is next comes first. */
   readonly #queues = new Map<string, Waiter<T>[]>();
   readonly #waiting = new Shares();
@@ -33,7 +33,7 @@ export class FairQueue<T> {
   readonly #held = new Shares();
 
   /** `name`: the upstream's name. */
-  constructor(name: string, limits: QueueLimits) {
+  constructor(name: string, limits: ConcurrencyLimits) {
     this.#name = name;
     this.#limits = limits;
   }
@@ -60,10 +60,11 @@ export class FairQueue<T> {
   }
 
   /** Waits for a permit, which is then the caller's. Throws `unavailable` after too long a wait, and the reason of `signal`. */
-  async wait(caller: string, signal: AbortSignal): Promise<T> {
+  async wait(caller: string, signal: AbortSignal, isExtra = false): Promise<T> {
     signal.throwIfAborted();
     const { running, waiting, waitMs, isShared = false, kind = "requests" } = this.#limits;
-    const refusal = this.#waiting.refusal(caller, 1, { total: waiting, isShared });
+    const total = isExtra ? waiting / 2 : waiting;
+    const refusal = this.#waiting.refusal(caller, 1, { total, isShared });
     if (refusal === "full") throw this.#busy(`${running} ${kind} run and ${this.size} wait`);
     if (refusal) throw this.#busy(`${this.#waiting.heldBy(caller)} ${kind} of this caller wait, which is its share`);
     const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -7,7 +7,7 @@ import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { type Continuity, type ContinuityOptions, messagesOf, StoredAnswers } from "./continuity.ts";
-import type { StoreKey } from "./store.ts";
+import type { StoreEntry, StoreKey } from "./store.ts";
 import type { Conversation, TurnSpace } from "./turns.ts";
 
 export interface Threads extends Pick<Continuity, "remember" | "find"> {
@@ -30,7 +30,7 @@ export type Claim = HeldClaim | { state: "continued" | "in flight" };
 /** Neither function rejects. */
 export interface HeldClaim {
   state: "held";
-  /** Called every `RENEW_MS`. Returns whether the claim is still held: not if the store was away for too long. */
+  /** Called every `RENEW_MS`. Returns whether the claim is held: not if it expired while the store was away, and is another's now. */
   renew(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -131,12 +131,12 @@ class StoredClaim implements HeldClaim {
     if (this.#isOver) return false;
     const expiresAt = now() + CLAIM_MS;
     try {
-      // What is there is renewed and not added. What had ended is added, and the claim is another's by now.
-      const hadEnded = await answers.ask("write", store.add([[own, mine]], expiresAt, { keys: [key, own], expiresAt }));
-      if (this.#isOver || !hadEnded && await isBy(key, mine)) return !this.#isOver;
-      this.#isOver = true;
-      await answers.ask("delete", store.delete(own));
-      return false;
+      // An expired claim is added again, unless another request has claimed the answer since.
+      const entries: StoreEntry[] = [[key, mine], [own, mine]];
+      const isAdded = await answers.ask("write", store.add(entries, expiresAt, { keys: [key, own], expiresAt }));
+      if (this.#isOver && isAdded) await this.#delete();
+      else if (!isAdded && !await isBy(key, mine)) this.#isOver = true;
+      return !this.#isOver;
     } catch {
       // The next renewal may reach the store.
       return !this.#isOver;
@@ -144,9 +144,13 @@ class StoredClaim implements HeldClaim {
   }
 
   async release(): Promise<void> {
-    const { key, own, answers, store } = this.#parts;
     if (this.#isOver) return;
     this.#isOver = true;
+    await this.#delete();
+  }
+
+  async #delete(): Promise<void> {
+    const { key, own, answers, store } = this.#parts;
     try {
       await answers.ask("delete", store.delete(own, key));
     } catch {

@@ -5,11 +5,11 @@ import { type ErrorCode, toGatewayError } from "../errors.ts";
 import { type Attempt, placeOf } from "./attempt.ts";
 import { A_FORM, FORM } from "./schema_in_prompt.ts";
 
-/** An entry of what an upstream refuses: decisions made by itself. */
+/** Remembered of an upstream that makes no decisions itself. */
 export const OWN_DECISIONS = "decisions";
-/** An entry, too: log probabilities of tokens. */
+/** Remembered of one that reports no log probabilities. */
 export const LOGPROBS = "log probabilities";
-/** An entry, too: as many alternatives of a token as most servers report. */
+/** Remembered of one that reports fewer alternatives of a token than most. */
 export const MANY_LOGPROBS = "more than 5 log probabilities";
 
 export type Lesson = typeof OWN_DECISIONS | typeof LOGPROBS | typeof MANY_LOGPROBS | typeof A_FORM;

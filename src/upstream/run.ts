@@ -140,17 +140,23 @@ async function sideBySide<K extends ModelOperation>(
   const readDecision = (response: TransportResponse) => readReply(response, most, json, parserFor(operation));
   const read = operation === "decide" ? readDecision : undefined;
   let bytes = 0;
+  /** Makes the next call. Returns whether there was one. */
+  const callNext = async (): Promise<boolean> => {
+    const { value, done } = queue.next();
+    if (done) return false;
+    const [index, call] = value;
+    const reply = await follow(call, attempt, way, watch, read);
+    bytes += reply.bytes ?? 0;
+    if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
+    replies[index] = reply;
+    return true;
+  };
   const worker = async () => {
-    for (const [index, call] of queue) {
-      const reply = await follow(call, attempt, way, watch, read);
-      bytes += reply.bytes ?? 0;
-      if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
-      replies[index] = reply;
-    }
+    while (await callNext());
   };
   const isOver = new AbortController();
   const others = calls.slice(1, MOST_CALLS).map(() =>
-    operation === "decide" ? withPermit(worker, attempt, isOver.signal) : worker()
+    operation === "decide" ? callInTurn(callNext, attempt, isOver.signal) : worker()
   );
   try {
     await Promise.all([worker().finally(() => isOver.abort()), ...others]);
@@ -179,23 +185,25 @@ function billSome(
   }
 }
 
-/** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */
-async function withPermit(
-  run: () => Promise<void>,
+/** Makes calls in turn with other requests. It gives up where there is no room: the request itself has a permit. */
+async function callInTurn(
+  callNext: () => Promise<boolean>,
   { upstream: { concurrency }, key }: Attempt<ModelOperation>,
   isOver: AbortSignal,
 ): Promise<void> {
-  let release: (() => void) | undefined;
-  try {
-    release = await concurrency?.acquire(key, isOver);
-  } catch {
-    // All calls are made by now, or too many requests wait.
-    return;
-  }
-  try {
-    await run();
-  } finally {
-    release?.();
+  for (let isMore = true; isMore;) {
+    let release: (() => void) | undefined;
+    try {
+      release = await concurrency?.acquire(key, isOver, true);
+    } catch {
+      // All calls are made by now, or too many requests wait.
+      return;
+    }
+    try {
+      isMore = !isOver.aborted && await callNext();
+    } finally {
+      release?.();
+    }
   }
 }
 

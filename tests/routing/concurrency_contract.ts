@@ -1,7 +1,8 @@
 /** What holds for the places at an upstream, whoever counts them. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import type { Concurrency, ConcurrencyLimits } from "../../src/routing/concurrency.ts";
+import type { Concurrency } from "../../src/routing/concurrency.ts";
+import type { ConcurrencyLimits } from "../../src/routing/fair_queue.ts";
 import { until, within } from "../support/wait.ts";
 
 const NEVER = new AbortController().signal;

@@ -119,7 +119,7 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals((await one.claim("msg_1", ADA, conversation)).state, "held");
   });
 
-  test("a claim that has ended is not renewed, and the one of another is left as it is", async (one, two, clock) => {
+  test("a claim that has ended is held again once it is renewed, unless another has one", async (one, two, clock) => {
     await add(one, "msg_1", "a");
     const { conversation } = (await two.open("msg_1", ADA))!;
     for (const isTaken of [false, true]) {
@@ -127,7 +127,8 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
       assert(late.state === "held");
       clock.time += CLAIM_MS;
       const next = isTaken ? await two.claim("msg_1", ADA, conversation) : undefined;
-      assertEquals(await late.renew(), false);
+      assertEquals(await late.renew(), !isTaken);
+      assertEquals((await two.claim("msg_1", ADA, conversation)).state, "in flight");
       await late.release();
       const other = await one.claim("msg_1", ADA, conversation);
       assertEquals([next?.state, other.state], isTaken ? ["held", "in flight"] : [undefined, "held"]);
@@ -194,6 +195,30 @@ Deno.test("threads: a claim that the store takes too long for is given back once
   gate.resolve();
   await gone.promise;
   assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "held");
+});
+
+Deno.test("threads: a claim that is given back while it is renewed is not held again", async () => {
+  const inner = createMemoryStore({ now: () => time, limitBytes: 1_000_000 });
+  const gate = Promise.withResolvers<void>();
+  let time = 0;
+  const store: Store = {
+    ...inner,
+    async add(...args) {
+      if (time > 0) await gate.promise;
+      return await inner.add(...args);
+    },
+  };
+  const [threads, others] = [store, inner].map((one) => threadsOn(one, () => time));
+  await add(threads!, "msg_1", "a");
+  const { conversation } = (await threads!.open("msg_1", ADA))!;
+  const claim = await threads!.claim("msg_1", ADA, conversation);
+  assert(claim.state === "held");
+  time = CLAIM_MS;
+  const renewing = claim.renew();
+  await claim.release();
+  gate.resolve();
+  assertEquals(await renewing, false);
+  assertEquals((await others!.claim("msg_1", ADA, conversation)).state, "held");
 });
 
 Deno.test("threads: a request whose claim fails leaves that of another", async () => {
