@@ -157,7 +157,9 @@ async function sideBySide<K extends ModelOperation>(
   try {
     await Promise.all([worker().finally(() => isOver.abort()), ...others]);
   } catch (thrown) {
-    if (isWorkEach) billSome(replies, attempt, way, bill);
+    // Pictures that nobody waits for any more may all be charged for, and are billed so.
+    const isBilled = operation === "draw" && isGivenUp(attempt);
+    if (isWorkEach && !isBilled) billSome(replies, attempt, way, bill);
     throw thrown;
   }
   return replies;

@@ -142,8 +142,12 @@ Deno.test("hub: a job that failed, or whose picture is at a foreign host, is an 
   }
 });
 
-/** Pictures of a provider that draws one at a time, from a server that answers the first calls so. */
-function newDrawer(replies: readonly Response[], more: JsonObject = {}, limits: JsonObject = {}) {
+/** Pictures of a provider that draws one at a time, from a server that answers so. At a controller, the client leaves. */
+function newDrawer(
+  replies: readonly (Response | AbortController)[],
+  more: JsonObject = {},
+  limits: JsonObject = {},
+) {
   let open = 0;
   const seen = { calls: 0, most: 0 };
   const app = newApp({
@@ -156,8 +160,12 @@ function newDrawer(replies: readonly Response[], more: JsonObject = {}, limits: 
       },
       limits,
     },
-    async fetch() {
+    async fetch(_url, init) {
       const reply = replies[seen.calls++]!;
+      if (reply instanceof AbortController) {
+        reply.abort();
+        throw init!.signal!.reason;
+      }
       seen.most = Math.max(seen.most, ++open);
       for (let turn = 0; turn < 5; turn++) await Promise.resolve();
       open--;
@@ -165,7 +173,13 @@ function newDrawer(replies: readonly Response[], more: JsonObject = {}, limits: 
     },
   });
   const ask = { model: "painter", prompt: "a dog", n: replies.length, size: "64x64" };
-  return { app, seen, answer: app.post("/oss/v1/images/generations", ask) };
+  const request = new Request("http://gateway/oss/v1/images/generations", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(ask),
+    signal: replies.find((one) => one instanceof AbortController)?.signal,
+  });
+  return { app, seen, answer: app.fetch(request) };
 }
 
 function drawnBy(bytes = 100): Response {
@@ -180,6 +194,13 @@ Deno.test("hub: pictures that were drawn before another one failed are billed, a
   const { status, headers } = await answer;
   assertEquals([status, headers.get("x-laneway-notes"), seen.calls], [429, null, 3]);
   assertEquals(app.logs[0]!.cost, "0.08");
+});
+
+Deno.test("hub: a client that leaves pays for all pictures that it wanted, drawn or not", async () => {
+  const leave = new AbortController();
+  const { app, answer } = newDrawer([drawnBy(), leave, drawnBy()], { concurrency: { running: 1 } });
+  assertEquals((await answer).status, 499);
+  assertEquals(app.logs[0]!.cost, "0.12");
 });
 
 Deno.test("hub: the pictures of a request respect the limit of their upstream", async () => {
