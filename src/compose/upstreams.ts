@@ -21,7 +21,7 @@ export function createUpstreams(world: World): Map<string, Upstream> {
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
-      const limits = upstream.concurrency && { ...upstream.concurrency, isShared: hasSeveralCallers(config) };
+      const limits = upstream.concurrency;
       const transport = transports.get(upstream.transport ?? config.transport);
       const concurrency = limits && concurrencyOf(name, limits, world);
       const completionConcurrency = limits &&
@@ -33,13 +33,20 @@ export function createUpstreams(world: World): Map<string, Upstream> {
   );
 }
 
-/** Running calls stay counted even if other settings of the upstream have changed. */
-function concurrencyOf(name: string, limits: ConcurrencyLimits, { keep, process: { shared } }: World): Concurrency {
-  return keep(
+/** Running calls stay counted even if other settings of the upstream, or the keys, have changed. */
+function concurrencyOf(
+  name: string,
+  from: ConcurrencyLimits,
+  { config, keep, process: { shared } }: World,
+): Concurrency {
+  const limits = { ...from };
+  const concurrency = keep(
     limits.kind ? `concurrency ${name} ${limits.kind}` : `concurrency ${name}`,
-    limits,
+    from,
     () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
   );
+  concurrency.limits.isShared = hasSeveralCallers(config);
+  return concurrency;
 }
 
 /** The limits for the JSON of a body or an answer. */

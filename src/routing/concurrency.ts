@@ -7,20 +7,25 @@ export interface ConcurrencyLimits extends QueueLimits {
 
 /** The concurrency limit of one upstream, counted by this process or by all gateways together. */
 export interface Concurrency {
+  /** A later configuration may have another number of callers. */
+  readonly limits: Pick<ConcurrencyLimits, "isShared">;
   /** How many calls of this process are running, and how many are waiting. */
   load(): { running: number; waiting: number };
-  /** Resolves to a function that releases the permit. Throws `unavailable` after too long a wait, and the reason of `signal`. */
-  acquire(caller: string, signal: AbortSignal): Promise<() => void>;
+  /**
+   * Resolves to a function that releases the permit. Throws `unavailable` after too long a wait, and the reason of `signal`.
+   * `isExtra`: whether the request can do without it. It then leaves half of the queue to those that cannot.
+   */
+  acquire(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<() => void>;
 }
 
 /** The concurrency limit of one upstream, as counted by this process. When it is reached, callers wait for their turn. */
 export class ConcurrencyLimit implements Concurrency {
-  readonly #limits: ConcurrencyLimits;
+  readonly limits: ConcurrencyLimits;
   readonly #queue: FairQueue<void>;
   #running = 0;
 
   constructor(name: string, limits: ConcurrencyLimits) {
-    this.#limits = limits;
+    this.limits = limits;
     this.#queue = new FairQueue(name, limits);
   }
 
@@ -28,10 +33,10 @@ export class ConcurrencyLimit implements Concurrency {
     return { running: this.#running, waiting: this.#queue.size };
   }
 
-  async acquire(caller: string, signal: AbortSignal): Promise<() => void> {
+  async acquire(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#running < this.#limits.running && this.#queue.begin(caller)) this.#running++;
-    else await this.#queue.wait(caller, signal);
+    if (this.#running < this.limits.running && this.#queue.begin(caller)) this.#running++;
+    else await this.#queue.wait(caller, signal, isExtra);
     let held = true;
     return () => {
       if (!held) return;

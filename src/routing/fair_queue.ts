@@ -60,10 +60,11 @@ export class FairQueue<T> {
   }
 
   /** Waits for a permit, which is then the caller's. Throws `unavailable` after too long a wait, and the reason of `signal`. */
-  async wait(caller: string, signal: AbortSignal): Promise<T> {
+  async wait(caller: string, signal: AbortSignal, isExtra = false): Promise<T> {
     signal.throwIfAborted();
     const { running, waiting, waitMs, isShared = false, kind = "requests" } = this.#limits;
-    const refusal = this.#waiting.refusal(caller, 1, { total: waiting, isShared });
+    const total = isExtra ? waiting / 2 : waiting;
+    const refusal = this.#waiting.refusal(caller, 1, { total, isShared });
     if (refusal === "full") throw this.#busy(`${running} ${kind} run and ${this.size} wait`);
     if (refusal) throw this.#busy(`${this.#waiting.heldBy(caller)} ${kind} of this caller wait, which is its share`);
     const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -16,7 +16,7 @@ type Release = () => void;
  */
 export class SharedConcurrencyLimit implements Concurrency {
   readonly #account: string;
-  readonly #limits: ConcurrencyLimits;
+  readonly limits: ConcurrencyLimits;
   readonly #counts: SharedCounts;
   readonly #queue: FairQueue<Release>;
   #running = 0;
@@ -26,7 +26,7 @@ export class SharedConcurrencyLimit implements Concurrency {
 
   constructor(name: string, limits: ConcurrencyLimits, counts: SharedCounts) {
     this.#account = limits.kind ? `upstream ${name} ${limits.kind}` : `upstream ${name}`;
-    this.#limits = limits;
+    this.limits = limits;
     this.#counts = counts;
     this.#queue = new FairQueue(name, limits);
   }
@@ -35,7 +35,7 @@ export class SharedConcurrencyLimit implements Concurrency {
     return { running: this.#running, waiting: this.#queue.size };
   }
 
-  async acquire(caller: string, signal: AbortSignal): Promise<Release> {
+  async acquire(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<Release> {
     signal.throwIfAborted();
     // A new request must not overtake those that wait.
     if (!this.#queue.hasNext && this.#queue.begin(caller)) {
@@ -43,11 +43,11 @@ export class SharedConcurrencyLimit implements Concurrency {
       if (place) return this.#releasing(caller, place);
       this.#queue.end(caller);
     }
-    return this.#releasing(caller, await this.#wait(caller, signal));
+    return this.#releasing(caller, await this.#wait(caller, signal, isExtra));
   }
 
-  async #wait(caller: string, signal: AbortSignal): Promise<Release> {
-    const waiting = this.#queue.wait(caller, signal);
+  async #wait(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<Release> {
+    const waiting = this.#queue.wait(caller, signal, isExtra);
     this.#askLater();
     try {
       return await waiting;
@@ -92,7 +92,7 @@ export class SharedConcurrencyLimit implements Concurrency {
   /** A permit, if one is free. */
   async #take(): Promise<Release | undefined> {
     if (!this.#counts.isUp()) return this.#takeAlone();
-    const quota = { concurrentRequests: this.#limits.running };
+    const quota = { concurrentRequests: this.limits.running };
     const id = this.#counts.newId();
     const giveBack = () => this.#counts.settle(this.#account, quota, { id, counted: 0, tokens: 0 });
     try {
@@ -106,7 +106,7 @@ export class SharedConcurrencyLimit implements Concurrency {
 
   /** A permit from this gateway's share. One call may always run. */
   #takeAlone(): Release | undefined {
-    const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.#limits.running;
+    const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.limits.running;
     if (!isFree) return undefined;
     const id = this.#counts.newId();
     this.#counts.hold(this.#account, id);

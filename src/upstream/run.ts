@@ -142,17 +142,23 @@ async function sideBySide<K extends ModelOperation>(
   // Each question and each picture is work of its own for the upstream, which may charge for it.
   const isWorkEach = operation === "decide" || operation === "draw";
   let bytes = 0;
+  /** Makes the next call. Returns whether there was one. */
+  const callNext = async (): Promise<boolean> => {
+    const { value, done } = queue.next();
+    if (done) return false;
+    const [index, call] = value;
+    const reply = await follow(call, attempt, way, watch, read);
+    bytes += reply.bytes ?? 0;
+    if (isWorkEach && bytes > answerBytes) throw tooLong("answer", answerBytes);
+    replies[index] = reply;
+    return true;
+  };
   const worker = async () => {
-    for (const [index, call] of queue) {
-      const reply = await follow(call, attempt, way, watch, read);
-      bytes += reply.bytes ?? 0;
-      if (isWorkEach && bytes > answerBytes) throw tooLong("answer", answerBytes);
-      replies[index] = reply;
-    }
+    while (await callNext());
   };
   const isOver = new AbortController();
   const others = calls.slice(1, MOST_CALLS).map(() =>
-    isWorkEach ? withPermit(worker, attempt, isOver.signal) : worker()
+    isWorkEach ? callInTurn(callNext, attempt, isOver.signal) : worker()
   );
   try {
     await Promise.all([worker().finally(() => isOver.abort()), ...others]);
@@ -185,23 +191,25 @@ function billSome<K extends ModelOperation>(
   }
 }
 
-/** Runs once the upstream has room for one more call, which is not waited for: the request itself has room for one. */
-async function withPermit(
-  run: () => Promise<void>,
+/** Makes calls in turn with all other requests. Nobody waits for these calls: the request itself has a permit for one at a time. */
+async function callInTurn(
+  callNext: () => Promise<boolean>,
   { upstream: { concurrency }, key }: Attempt<ModelOperation>,
   isOver: AbortSignal,
 ): Promise<void> {
-  let release: (() => void) | undefined;
-  try {
-    release = await concurrency?.acquire(key, isOver);
-  } catch {
-    // All calls are made by now, or too many requests wait.
-    return;
-  }
-  try {
-    await run();
-  } finally {
-    release?.();
+  for (let isMore = true; isMore;) {
+    let release: (() => void) | undefined;
+    try {
+      release = await concurrency?.acquire(key, isOver, true);
+    } catch {
+      // All calls are made by now, or too many requests wait.
+      return;
+    }
+    try {
+      isMore = !isOver.aborted && await callNext();
+    } finally {
+      release?.();
+    }
   }
 }
 

@@ -26,7 +26,7 @@ export interface Upstream {
   takesTokens: boolean;
   /** The most calls at a time; unlimited if absent. */
   concurrency?: {
-    acquire(caller: string, signal: AbortSignal): Promise<() => void>;
+    acquire(caller: string, signal: AbortSignal, isExtra?: boolean): Promise<() => void>;
     load(): { running: number; waiting: number };
   };
   /** Completions have a limit of their own. */

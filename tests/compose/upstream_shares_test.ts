@@ -56,3 +56,25 @@ for (const [kind, { path, body, answer }] of Object.entries(KINDS)) {
     assertStringIncludes(refused, `Upstream \\"fake\\" is busy: 3 ${word} of this caller wait, which is its share`);
   });
 }
+
+Deno.test("shares of an upstream: they hold once a second key is there, and what runs stays counted", async () => {
+  const gate = Promise.withResolvers<void>();
+  const upstream = fakeUpstream(async () => {
+    await gate.promise;
+    return answerWhole();
+  });
+  const { keys: [team, guest] } = CONFIGURED as { keys: NonNullable<ConfigInput["keys"]> };
+  const first = newApp({ config: { ...CONFIGURED, keys: [team!] }, fetch: upstream.fetch });
+  const ask = (app: typeof first, key: string) => app.post(CHAT, chatBody(), { authorization: `Bearer ${ENV[key]}` });
+  const asked = [ask(first, "TEAM_KEY")];
+  await until(() => upstream.asked.length === 1);
+  const second = newApp({ config: { ...CONFIGURED, keys: [team!, guest!] }, fetch: upstream.fetch, after: first });
+  for (let at = 0; at < 10; at++) asked.push(ask(second, "TEAM_KEY"));
+  // With the one that has been running, three run and three wait.
+  await until(() => upstream.asked.length === 3 && second.logs.length === 5);
+  asked.push(ask(second, "GUEST_KEY"));
+  await until(() => upstream.asked.length === 4);
+  gate.resolve();
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  assertEquals([statuses.at(-1), statuses.filter((status) => status === 200).length], [200, 7]);
+});

@@ -208,6 +208,7 @@ Deno.test("hosted pictures: the sandbox draws by itself, whole and streamed", as
   const { output } = await (await app.post("/oss/v1/responses", request)).json();
   const { type, status, result, size } = output[0];
   assertEquals([type, status, size], ["image_generation_call", "completed", "1024x1024"]);
+  assertEquals(output[1].content[0].text, "The Laneway sandbox drew a picture by your words");
   const streamed = await (await app.post("/oss/v1/responses", { ...request, stream: true })).text();
   assertStringIncludes(streamed, result);
 });

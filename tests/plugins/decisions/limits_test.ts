@@ -1,8 +1,8 @@
 /** Decisions at their limits: hostile servers, bad requests, clients that leave, strict requests, and redaction. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../../src/canonical/json.ts";
-import { newApp } from "../../support/app.ts";
-import { chatAnswer, CLIENTS, configFor, SERVERS, type Setup } from "../../support/decisions.ts";
+import { CHAT, chatBody, newApp } from "../../support/app.ts";
+import { chatAnswer, chosen, CLIENTS, configFor, SERVERS, type Setup } from "../../support/decisions.ts";
 import { type Asked, fakeUpstream } from "../../support/fake_upstream.ts";
 import { assertReceivedClean, newRedactionRig, PASSWORD, SAID } from "../../support/redaction_rig.ts";
 import { until } from "../../support/wait.ts";
@@ -176,6 +176,32 @@ Deno.test("decisions: the questions of all requests respect the limit of their u
     assertEquals([most, upstream.asked.length], [running, 80]);
     upstream.asked.length = 0;
   }
+});
+
+Deno.test("decisions: many questions leave turns and half of the queue to other requests of their key", async () => {
+  const ends: (() => void)[] = [];
+  const upstream = fakeUpstream(async ({ body }) => {
+    // The first one shows that the server reports log probabilities.
+    if (upstream.asked.length > 1) await new Promise<void>((resolve) => ends.push(resolve));
+    return body.includes("logprobs") ? chatAnswer({ yes: 0.5, no: 0.5 }) : chosen("a");
+  });
+  const app = newApp({
+    config: configFor("logprobs", { concurrency: { running: 2, waiting: 4, waitMs: 60_000 } }),
+    fetch: upstream.fetch,
+  });
+  const deciding = app.post(PATH, { model: "judge", input: "x", questions: Array(60).fill(PREDICATE) });
+  await until(() => ends.length === 2);
+  const chats = [1, 2].map(async () => {
+    const { status } = await app.post(CHAT, { ...chatBody(), model: "judge" });
+    return { status, asked: upstream.asked.length };
+  });
+  for (let answered = 0; answered < 61; answered++) {
+    await until(() => ends.length > 0);
+    ends.shift()!();
+  }
+  const asked = (await Promise.all(chats)).map((chat) => (assertEquals(chat.status, 200), chat.asked));
+  assert(Math.max(...asked) < 20, `${asked} calls came first`);
+  assertEquals((await deciding).status, 200);
 });
 
 Deno.test("decisions: one failed question fails the request with the upstream's error, and the others are billed", async () => {
