@@ -3,7 +3,6 @@
  * Tools that the server runs: how clients ask for them, and the items of their calls and results. Shapes: the vendor's SDK, and
  * recorded answers of its server.
  */
-// deno-lint-ignore-file house/file-length -- the items of all hosted tools stand side by side
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type {

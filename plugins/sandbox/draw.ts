@@ -2,8 +2,10 @@ import {
   delivered,
   type DrawRequest,
   type DrawResponse,
+  formatOf,
   pictureIn,
   type PictureSize,
+  sizeOf,
 } from "../../src/canonical/draw.ts";
 import { estimateTextTokens } from "../../src/canonical/estimate.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
@@ -47,7 +49,8 @@ export function draw(
 }
 
 function sizeOfGiven(bytes: Uint8Array<ArrayBuffer>): PictureSize | undefined {
-  const { size } = pictureIn(bytes);
+  const format = formatOf(bytes);
+  const size = format && sizeOf(bytes, format);
   return size && Math.min(size.width, size.height) > 0 && Math.max(size.width, size.height) <= LONGEST_SIDE
     ? size
     : undefined;

@@ -211,10 +211,9 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
         return [result.message ?? `it could not be opened (${result.code})`];
-      case "picture":
-        return ["a picture, which it drew by your words"];
       case "executed":
         return [`an example, because the sandbox runs no code: "${RUN.code}" prints ${RUN.stdout.trim()}`];
+      case "picture":
       case "found":
       case "tools":
       case "lost":
@@ -223,7 +222,9 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
         return result satisfies never;
     }
   });
-  const text = `The Laneway sandbox looked into its own pages, which are not the web. It found ${enumerate(said)}`;
+  const text = said.length === 0 && parts.some(({ result }) => result?.kind === "picture")
+    ? "The Laneway sandbox drew a picture by your words"
+    : `The Laneway sandbox looked into its own pages, which are not the web. It found ${enumerate(said)}`;
   const annotations = citationsIn(text, new Map(hits.map((hit) => [hit.number, hit])));
   return { type: "text", text, ...(annotations.length > 0 && { annotations }) };
 }

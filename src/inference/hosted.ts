@@ -250,12 +250,13 @@ function runRounds(
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
-      const isInside = call.kind === "tool-search";
-      if (!isInside && account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
       if (call.kind === "image" && work.kind === "image") {
         return await (await import("./draw_tool.ts")).drawFor(call, work, asked, context, own);
       }
+      // A picture is a request of its own, which counts itself.
+      const isInside = call.kind === "tool-search";
+      if (!isInside && account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const facts = { ...factsOf(context, (url) => named.has(url), own), tools: asked.tools, code };
       const run = () => runTraced(call, work, facts, context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());

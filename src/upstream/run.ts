@@ -2,7 +2,7 @@
 import { COLLECT } from "../canonical/collect.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
-import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { runSliced, runStep, SLICE_MS, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
@@ -139,6 +139,8 @@ async function sideBySide<K extends ModelOperation>(
   const most = Math.min(answerBytes, DECISION_BYTES);
   const readDecision = (response: TransportResponse) => readReply(response, most, json, parserFor(operation));
   const read = operation === "decide" ? readDecision : undefined;
+  // Each question and each picture is work of its own for the upstream, which may charge for it.
+  const isWorkEach = operation === "decide" || operation === "draw";
   let bytes = 0;
   /** Makes the next call. Returns whether there was one. */
   const callNext = async (): Promise<boolean> => {
@@ -147,7 +149,7 @@ async function sideBySide<K extends ModelOperation>(
     const [index, call] = value;
     const reply = await follow(call, attempt, way, watch, read);
     bytes += reply.bytes ?? 0;
-    if (operation === "decide" && bytes > answerBytes) throw tooLong("answer", answerBytes);
+    if (isWorkEach && bytes > answerBytes) throw tooLong("answer", answerBytes);
     replies[index] = reply;
     return true;
   };
@@ -156,32 +158,36 @@ async function sideBySide<K extends ModelOperation>(
   };
   const isOver = new AbortController();
   const others = calls.slice(1, MOST_CALLS).map(() =>
-    operation === "decide" ? callInTurn(callNext, attempt, isOver.signal) : worker()
+    isWorkEach ? callInTurn(callNext, attempt, isOver.signal) : worker()
   );
   try {
     await Promise.all([worker().finally(() => isOver.abort()), ...others]);
   } catch (thrown) {
-    if (operation === "decide") {
-      billSome(replies, attempt as Attempt<"decide">, way as UpstreamOperation<"decide">, bill as AnswerBill<"decide">);
-    }
+    // Pictures that nobody waits for any more may all be charged for, and are billed so.
+    const isBilled = operation === "draw" && isGivenUp(attempt);
+    if (isWorkEach && !isBilled) billSome(replies, attempt, way, bill);
     throw thrown;
   }
   return replies;
 }
 
-/** Bills the questions that were answered before another one failed. */
-function billSome(
+/** Bills the questions that were answered, or the pictures that were drawn, before another one failed. */
+function billSome<K extends ModelOperation>(
   replies: readonly (MeasuredReply | undefined)[],
-  { input, target, context }: Attempt<"decide">,
-  way: UpstreamOperation<"decide">,
-  bill: AnswerBill<"decide"> | undefined,
+  { operation, input, target, context }: Attempt<K>,
+  way: UpstreamOperation<K>,
+  bill: AnswerBill<K> | undefined,
 ): void {
-  const questions = input.questions.filter((_, index) => replies[index]);
-  if (!bill || questions.length === 0) return;
+  const done = replies.filter((one) => one !== undefined);
+  if (!bill || done.length === 0) return;
+  const part = operation === "decide"
+    ? { questions: (input as Input<"decide">).questions.filter((_, index) => replies[index]) }
+    : { count: done.length };
   try {
-    bill.answered(way.response(replies.filter((one) => one !== undefined), { ...input, questions }, target, context));
+    // The client gets another answer, or none, so nothing is noted.
+    bill.answered(way.response(done, { ...input, ...part }, target, { ...context, note() {} }));
   } catch {
-    // The failure of the other question is the one to report.
+    // The failure of the other call is the one to report.
   }
 }
 

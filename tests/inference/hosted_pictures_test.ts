@@ -165,6 +165,16 @@ Deno.test("hosted pictures: the picture is a request of its own, with its log, i
   ]);
 });
 
+Deno.test("hosted pictures: a picture counts as one request of its key", async () => {
+  for (const [requestsPerMinute, status] of [[1, "failed"], [2, "completed"]] as const) {
+    const { app } = newRig({ prompt: "a red fox" }, {
+      keys: [{ name: "team", secret: { env: "TEAM_KEY" }, quota: { requestsPerMinute } }],
+    });
+    const response = await app.post("/oss/v1/responses", ask, { authorization: `Bearer ${ENV.TEAM_KEY}` });
+    assertEquals((await response.json()).output[0].status, status);
+  }
+});
+
 Deno.test("hosted pictures: a key that may not use the model that draws gets no picture, and the model says so", async () => {
   const { app, asked } = newRig({ prompt: "a red fox" }, {
     keys: [{ name: "team", secret: { env: "TEAM_KEY" }, models: ["talker"] }],
@@ -198,6 +208,7 @@ Deno.test("hosted pictures: the sandbox draws by itself, whole and streamed", as
   const { output } = await (await app.post("/oss/v1/responses", request)).json();
   const { type, status, result, size } = output[0];
   assertEquals([type, status, size], ["image_generation_call", "completed", "1024x1024"]);
+  assertEquals(output[1].content[0].text, "The Laneway sandbox drew a picture by your words");
   const streamed = await (await app.post("/oss/v1/responses", { ...request, stream: true })).text();
   assertStringIncludes(streamed, result);
 });

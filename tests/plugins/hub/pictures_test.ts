@@ -1,6 +1,7 @@
 /** Pictures by every provider of the hub, as the default configuration reaches them, in front of the fake hub. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import defaults from "../../../gateway.default.json" with { type: "json" };
+import type { JsonObject } from "../../../src/canonical/json.ts";
 import { configSchema } from "../../../src/config/schema.ts";
 import { newApp } from "../../support/app.ts";
 import { fakeHub, type FakeHubOptions, HOSTS, png, promptOf, TOKEN } from "../../support/fake_hub.ts";
@@ -138,6 +139,86 @@ Deno.test("hub: a job that failed, or whose picture is at a foreign host, is an 
     assertEquals(answer.status, 502, JSON.stringify(body));
     assertStringIncludes(body.error.message, says);
     assert(hub.asked.every(({ url }) => url.hostname !== "169.254.169.254"));
+  }
+});
+
+/** Pictures of a provider that draws one at a time, from a server that answers so. At a controller, the client leaves. */
+function newDrawer(
+  replies: readonly (Response | AbortController)[],
+  more: JsonObject = {},
+  limits: JsonObject = {},
+) {
+  let open = 0;
+  const seen = { calls: 0, most: 0 };
+  const app = newApp({
+    config: {
+      upstreams: { one: { driver: "wavespeed", baseUrl: "http://upstream.test", ...more } },
+      lanes: {
+        oss: {
+          models: { painter: { task: "image", targets: [{ upstream: "one", model: "m" }], price: { image: 0.04 } } },
+        },
+      },
+      limits,
+    },
+    async fetch(_url, init) {
+      const reply = replies[seen.calls++]!;
+      if (reply instanceof AbortController) {
+        reply.abort();
+        throw init!.signal!.reason;
+      }
+      seen.most = Math.max(seen.most, ++open);
+      for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+      open--;
+      return reply;
+    },
+  });
+  const ask = { model: "painter", prompt: "a dog", n: replies.length, size: "64x64" };
+  const request = new Request("http://gateway/oss/v1/images/generations", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(ask),
+    signal: replies.find((one) => one instanceof AbortController)?.signal,
+  });
+  return { app, seen, answer: app.fetch(request) };
+}
+
+function drawnBy(bytes = 100): Response {
+  const picture = new Uint8Array([...png("a dog", 8, 8), ...new Uint8Array(bytes)]);
+  return Response.json({ data: { status: "completed", outputs: [picture.toBase64()] } });
+}
+
+Deno.test("hub: pictures that were drawn before another one failed are billed, and nothing is noted of them", async () => {
+  const failed = Response.json({ message: "too busy" }, { status: 429 });
+  // One after the other, so that two are drawn and the last one is not requested.
+  const { app, seen, answer } = newDrawer([drawnBy(), drawnBy(), failed, drawnBy()], { concurrency: { running: 1 } });
+  const { status, headers } = await answer;
+  assertEquals([status, headers.get("x-laneway-notes"), seen.calls], [429, null, 3]);
+  assertEquals(app.logs[0]!.cost, "0.08");
+});
+
+Deno.test("hub: a client that leaves pays for all pictures that it wanted, drawn or not", async () => {
+  const leave = new AbortController();
+  const { app, answer } = newDrawer([drawnBy(), leave, drawnBy()], { concurrency: { running: 1 } });
+  assertEquals((await answer).status, 499);
+  assertEquals(app.logs[0]!.cost, "0.12");
+});
+
+Deno.test("hub: the pictures of a request respect the limit of their upstream", async () => {
+  for (const running of [1, 3]) {
+    const { seen, answer } = newDrawer(Array.from({ length: 10 }, () => drawnBy()), { concurrency: { running } });
+    const { data } = await (await answer).json();
+    assertEquals([data.length, seen.most], [10, running]);
+  }
+});
+
+Deno.test("hub: pictures that are long together are refused", async () => {
+  for (const [count, status] of [[3, 200], [4, 502]] as const) {
+    const replies = Array.from({ length: count }, () => drawnBy(20_000));
+    const { answer } = newDrawer(replies, {}, { answerBytes: 100_000 });
+    const response = await answer;
+    assertEquals(response.status, status);
+    if (status === 502) assertStringIncludes(await response.text(), "longer than 100000 bytes");
+    else await response.body?.cancel();
   }
 });
 
