@@ -70,6 +70,8 @@ export interface FileRecordsOptions {
 
 export class FileRecords {
   readonly #options: FileRecordsOptions;
+  /** The end of the last update of each record that this process has under way. */
+  readonly #turns = new Map<string, Promise<void>>();
   #sweptAt = -Infinity;
 
   constructor(options: FileRecordsOptions) {
@@ -130,8 +132,7 @@ export class FileRecords {
     let removed: RemovedPart[] = [];
     // Thrown after the update: a store may wrap errors that are thrown within it.
     let refusal: unknown;
-    const { store } = this.#options;
-    await this.#ask(store.update(recordKey(owner), (value) => {
+    await this.#update(recordKey(owner), (value) => {
       const { files: before, removed: waiting = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
       after = before.filter((one) => !this.isOver(one));
       refusal = undefined;
@@ -144,7 +145,7 @@ export class FileRecords {
       // In the same step, so that a process that ends now leaves nothing that nobody knows of.
       removed = [...waiting, ...before.filter(({ id }) => !kept.has(id)).flatMap(partsOf)];
       return recordOf(after, removed);
-    }));
+    });
     await this.#removeContents(owner, removed);
     if (refusal) {
       if (removed.length > 0) await this.report(owner);
@@ -155,35 +156,33 @@ export class FileRecords {
 
   /** Deletes the content of a part that is in no list. */
   async discard(owner: string, id: string, part: number, bytes: number): Promise<void> {
-    const { store, contents } = this.#options;
     try {
-      await contents.remove({ owner, id, part }, bytes);
+      await this.#options.contents.remove({ owner, id, part }, bytes);
     } catch {
-      await this.#ask(store.update(recordKey(owner), (value) => {
+      await this.#update(recordKey(owner), (value) => {
         const { files, removed = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
         return recordOf(files, [...removed, { id, part, bytes }]);
-      }));
+      });
       await this.report(owner);
     }
   }
 
   /** Those that cannot be deleted stay in the record, and each later change tries again. */
   async #removeContents(owner: string, removed: readonly RemovedPart[]): Promise<void> {
-    const { store, contents } = this.#options;
     const done = new Set<string>();
     for (const { id, part, bytes } of removed) {
       try {
-        await contents.remove({ owner, id, part }, bytes);
+        await this.#options.contents.remove({ owner, id, part }, bytes);
         done.add(`${id} ${part}`);
       } catch {
         // The store or the folder is away.
       }
     }
     if (done.size === 0) return;
-    await this.#ask(store.update(recordKey(owner), (value) => {
+    await this.#update(recordKey(owner), (value) => {
       const { files, removed: all = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
       return recordOf(files, all.filter(({ id, part }) => !done.has(`${id} ${part}`)));
-    }));
+    });
   }
 
   /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
@@ -212,11 +211,35 @@ export class FileRecords {
 
   async #write(owner: string, held: Holding | undefined): Promise<Totals> {
     let totals: Totals = { version: VERSION, owners: {} };
-    await this.#ask(this.#options.store.update(TOTALS, (value) => {
+    await this.#update(TOTALS, (value) => {
       const { [owner]: _, ...others } = (value as Totals | undefined)?.owners ?? {};
       return totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
-    }));
+    });
     return totals;
+  }
+
+  /**
+   * One update of a record at a time in this process: a store repeats those that meet, so that a thousand at once would repeat each
+   * other a million times. One whose caller has given up waiting is not begun.
+   */
+  async #update(key: StoreKey, change: (value: unknown) => unknown): Promise<void> {
+    const { store, patienceMs } = this.#options;
+    const name = JSON.stringify(key);
+    const before = this.#turns.get(name);
+    let isWanted = true;
+    const work = (async () => {
+      await before;
+      if (isWanted) await withStoreTimeout(patienceMs, store.update(key, change));
+    })();
+    const turn = work.catch(() => {}).then(() => {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    });
+    this.#turns.set(name, turn);
+    try {
+      await this.#ask(work);
+    } finally {
+      isWanted = false;
+    }
   }
 
   async #ask<T>(work: Promise<T>): Promise<T> {
