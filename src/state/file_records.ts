@@ -188,32 +188,35 @@ export class FileRecords {
   /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
   async fits(owner: string): Promise<boolean> {
     const { totalBytes } = this.#options;
-    const first = await this.report(owner);
+    const first = await this.report(owner, totalBytes);
     const isFull = bytesIn(first) > totalBytes;
     const stale = this.#staleIn(first).filter((other) => other !== owner);
     // Otherwise the files of a key that never comes back would stay. One at a time costs no client much.
     for (const other of isFull ? stale : stale.slice(0, 1)) await this.#tidy(other);
-    return !isFull || bytesIn(await this.report(owner)) <= totalBytes;
+    return !isFull || bytesIn(await this.report(owner, totalBytes)) <= totalBytes;
   }
 
   /**
    * Updates the totals by what an owner holds now. A record that changed meanwhile is reported again: its own report may have
-   * come before this one.
+   * come before this one. Totals above `most` are returned and not written: until the owner gives up what does not fit, it would
+   * take the room of others.
    */
-  async report(owner: string): Promise<Totals> {
+  async report(owner: string, most = Infinity): Promise<Totals> {
     for (let held = holdingOf(await this.#recordOf(owner));;) {
-      const totals = await this.#write(owner, held);
+      const totals = await this.#write(owner, held, most);
       const now = holdingOf(await this.#recordOf(owner));
       if (isSame(held, now)) return totals;
       held = now;
     }
   }
 
-  async #write(owner: string, held: Holding | undefined): Promise<Totals> {
+  async #write(owner: string, held: Holding | undefined, most: number): Promise<Totals> {
     let totals: Totals = { version: VERSION, owners: {} };
     await this.#update(TOTALS, (value) => {
-      const { [owner]: _, ...others } = (value as Totals | undefined)?.owners ?? {};
-      return totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
+      const { owners } = (value as Totals | undefined) ?? totals;
+      const { [owner]: _, ...others } = owners;
+      totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
+      return bytesIn(totals) > most ? { version: VERSION, owners } : totals;
     });
     return totals;
   }

@@ -1,5 +1,6 @@
 /** Records of files that many requests change at once. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
 import { createFileContents, inStore } from "../../src/state/file_contents.ts";
 import { createFiles } from "../../src/state/files.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -51,4 +52,21 @@ Deno.test("files: an update that fails holds up none behind it, nor does one key
   held.reject(new Error("the store was away"));
   assertEquals((await ended).map(({ status }) => status), ["rejected", "fulfilled", "fulfilled"]);
   assertEquals((await files.progress("one", "id")).received, 5);
+});
+
+Deno.test("files: one that does not fit takes no room from another key while it is refused", async () => {
+  let updates = 0;
+  let small: Promise<unknown> | undefined;
+  const files = filesOver(async (whole, key, change) => {
+    // The second removes what the first has begun.
+    if (JSON.stringify(key).includes('"large"') && ++updates === 2) {
+      small = files.create("small", "id", FACTS, new Uint8Array(9));
+      await small.catch(() => {});
+    }
+    await whole(key, change);
+  });
+  await files.begin("first", "id", FACTS, 600_000);
+  await assertRejects(() => files.begin("large", "id", FACTS, 600_000), GatewayError, "The files of all keys");
+  await small;
+  assertEquals((await files.holdings()).map(({ owner }) => owner), ["first", "small"]);
 });
