@@ -112,12 +112,14 @@ interface Module {
   dependencies?: { code?: { specifier?: string }; isDynamic?: boolean }[];
 }
 
-Deno.test("release: without its comments, the console has the same texts, code and styles", async () => {
-  let saved = 0;
+Deno.test("release: without its comments, the console has the same texts, code, styles and licences", async () => {
+  let [saved, notices] = [0, 0];
   for (const path of await consoleFiles(new URL("src/console/", ROOT))) {
     const text = await Deno.readTextFile(path);
     const left = withoutComments(text);
     saved += text.length - left.length;
+    assertEquals(noticesIn(left), noticesIn(text), path.pathname);
+    notices += noticesIn(left).length;
     if (path.pathname.endsWith(".css")) {
       assertEquals(rulesIn(left), rulesIn(text), path.pathname);
       continue;
@@ -126,7 +128,7 @@ Deno.test("release: without its comments, the console has the same texts, code a
     assertEquals(codeIn(left), code, path.pathname);
     assert(code.kinds.get("Program") === 1, path.pathname);
   }
-  assert(saved > 100_000, `${saved}`);
+  assert(saved > 100_000 && notices > 0, `${saved}, ${notices}`);
 });
 
 async function consoleFiles(folder: URL): Promise<URL[]> {
@@ -136,6 +138,11 @@ async function consoleFiles(folder: URL): Promise<URL[]> {
     else if (/\.(js|css)$/.test(name)) found.push(new URL(name, folder));
   }
   return found;
+}
+
+/** Licences have to be in every copy of their works. */
+function noticesIn(source: string): string[] {
+  return source.match(/Copyright \(c\)[^.]*/g) ?? [];
 }
 
 /** A style sheet without spaces and comments, of which it has one kind only. */
