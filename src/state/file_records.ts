@@ -10,7 +10,7 @@ export interface Entry extends Omit<StoredFile, "name"> {
   sealedName: string;
   /** The bytes of each part, in the order in which they came. */
   parts: number[];
-  /** The numbers of the parts in the order of the content, if that is another. */
+  /** The numbers of the parts in the order of the content. Absent: as they came. */
   order?: number[];
   /** Whether pieces are still missing. `bytes` is then what was declared. */
   isPending?: boolean;
