@@ -4,6 +4,7 @@ import { GatewayError } from "../errors.ts";
 import type { FileContents } from "./file_contents.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
+import { updateInTurn } from "./update_turns.ts";
 
 /** A file in its owner's record. Its name is sealed, because names say much. */
 export interface Entry extends Omit<StoredFile, "name"> {
@@ -20,13 +21,16 @@ interface OwnerRecord {
   version: number;
   files: Entry[];
   /** Parts of files that are gone, until their contents are. */
-  removed?: RemovedPart[];
+  removed?: RemovedParts[];
 }
 
-interface RemovedPart {
+/** No longer than in the file's entry: a full record could not be written with more, and nothing of it be removed. */
+interface RemovedParts {
   id: string;
-  part: number;
-  bytes: number;
+  /** The number of the first one. */
+  first: number;
+  /** The bytes of each. */
+  parts: number[];
 }
 
 /**
@@ -70,12 +74,13 @@ export interface FileRecordsOptions {
 
 export class FileRecords {
   readonly #options: FileRecordsOptions;
-  /** The end of the last update of each record that this process has under way. */
-  readonly #turns = new Map<string, Promise<void>>();
+  readonly #update: Store["update"];
   #sweptAt = -Infinity;
 
   constructor(options: FileRecordsOptions) {
     this.#options = options;
+    const update = updateInTurn(options.store, options.patienceMs);
+    this.#update = (key, change) => known(update(key, change));
   }
 
   async read(owner: string): Promise<Entry[]> {
@@ -129,7 +134,7 @@ export class FileRecords {
    */
   async change(owner: string, change: (files: Entry[], waiting: number) => Entry[]): Promise<Entry[]> {
     let after: Entry[] = [];
-    let removed: RemovedPart[] = [];
+    let removed: RemovedParts[] = [];
     // Thrown after the update: a store may wrap errors that are thrown within it.
     let refusal: unknown;
     await this.#update(recordKey(owner), (value) => {
@@ -137,7 +142,7 @@ export class FileRecords {
       after = before.filter((one) => !this.isOver(one));
       refusal = undefined;
       try {
-        after = change(after, sum(waiting.map(({ bytes }) => bytes)));
+        after = change(after, bytesOf(waiting));
       } catch (thrown) {
         refusal = thrown;
       }
@@ -161,19 +166,21 @@ export class FileRecords {
     } catch {
       await this.#update(recordKey(owner), (value) => {
         const { files, removed = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
-        return recordOf(files, [...removed, { id, part, bytes }]);
+        return recordOf(files, [...removed, { id, first: part, parts: [bytes] }]);
       });
       await this.report(owner);
     }
   }
 
   /** Those that cannot be deleted stay in the record, and each later change tries again. */
-  async #removeContents(owner: string, removed: readonly RemovedPart[]): Promise<void> {
+  async #removeContents(owner: string, removed: readonly RemovedParts[]): Promise<void> {
     const done = new Set<string>();
-    for (const { id, part, bytes } of removed) {
+    for (const { id, first, parts } of removed) {
       try {
-        await this.#options.contents.remove({ owner, id, part }, bytes);
-        done.add(`${id} ${part}`);
+        for (const [at, bytes] of parts.entries()) {
+          if (bytes > 0) await this.#options.contents.remove({ owner, id, part: first + at }, bytes);
+        }
+        done.add(`${id} ${first}`);
       } catch {
         // The store or the folder is away.
       }
@@ -181,7 +188,7 @@ export class FileRecords {
     if (done.size === 0) return;
     await this.#update(recordKey(owner), (value) => {
       const { files, removed: all = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
-      return recordOf(files, all.filter(({ id, part }) => !done.has(`${id} ${part}`)));
+      return recordOf(files, all.filter(({ id, first }) => !done.has(`${id} ${first}`)));
     });
   }
 
@@ -221,37 +228,18 @@ export class FileRecords {
     return totals;
   }
 
-  /**
-   * One update of a record at a time in this process: a store repeats those that meet, so that a thousand at once would repeat each
-   * other a million times. One whose caller has given up waiting is not begun.
-   */
-  async #update(key: StoreKey, change: (value: unknown) => unknown): Promise<void> {
-    const { store, patienceMs } = this.#options;
-    const name = JSON.stringify(key);
-    const before = this.#turns.get(name);
-    let isWanted = true;
-    const work = (async () => {
-      await before;
-      if (isWanted) await withStoreTimeout(patienceMs, store.update(key, change));
-    })();
-    const turn = work.catch(() => {}).then(() => {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    });
-    this.#turns.set(name, turn);
-    try {
-      await this.#ask(work);
-    } finally {
-      isWanted = false;
-    }
+  #ask<T>(work: Promise<T>): Promise<T> {
+    return known(withStoreTimeout(this.#options.patienceMs, work));
   }
+}
 
-  async #ask<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await withStoreTimeout(this.#options.patienceMs, work);
-    } catch (cause) {
-      if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError("unavailable", "The gateway cannot reach its files: try again later", { cause });
-    }
+/** The result of the work. Its failure becomes an error that a client may read. */
+async function known<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (cause instanceof GatewayError) throw cause;
+    throw new GatewayError("unavailable", "The gateway cannot reach its files: try again later", { cause });
   }
 }
 
@@ -260,12 +248,16 @@ function recordKey(owner: string): StoreKey {
   return ["files", owner];
 }
 
-function recordOf(files: Entry[], removed: RemovedPart[]): OwnerRecord {
+function recordOf(files: Entry[], removed: RemovedParts[]): OwnerRecord {
   return { version: VERSION, files, ...(removed.length > 0 && { removed }) };
 }
 
-function partsOf({ id, parts }: Entry): RemovedPart[] {
-  return parts.map((bytes, part) => ({ id, part, bytes }));
+function partsOf({ id, parts }: Entry): RemovedParts[] {
+  return parts.length > 0 ? [{ id, first: 0, parts }] : [];
+}
+
+function bytesOf(removed: readonly RemovedParts[]): number {
+  return sum(removed.flatMap(({ parts }) => parts));
 }
 
 /** Absent if there is nothing. */
@@ -276,7 +268,7 @@ function holdingOf(
   const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
   // JSON has no infinity. What waits to be removed is due at once.
   const due = removed.length > 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, ...expiries);
-  return [heldBy(files) + sum(removed.map(({ bytes }) => bytes)), due, files.length];
+  return [heldBy(files) + bytesOf(removed), due, files.length];
 }
 
 function isSame(one: Holding | undefined, other: Holding | undefined): boolean {

@@ -1,5 +1,5 @@
 /** Records of files that many requests change at once. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { createFileContents, inStore } from "../../src/state/file_contents.ts";
 import { createFiles } from "../../src/state/files.ts";
@@ -10,11 +10,14 @@ const FACTS = { name: "a.txt", mediaType: "text/plain" };
 const LIMITS = { bytesPerKey: 1e6, totalBytes: 1e6, filesPerKey: 100 };
 
 /** Files in a store whose updates pass through `update`. */
-function filesOver(update: (whole: Store["update"], ...args: Parameters<Store["update"]>) => Promise<void>) {
-  const memory = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+function filesOver(
+  update: (whole: Store["update"], ...args: Parameters<Store["update"]>) => Promise<void>,
+  now = () => 0,
+) {
+  const memory = createMemoryStore({ now, limitBytes: 1e9 });
   const store: Store = { ...memory, update: (...args) => update(memory.update, ...args) };
   const contents = createFileContents(inStore(memory, 60_000), () => Promise.resolve(new Uint8Array(32)));
-  return createFiles({ store, contents, ...LIMITS, now: () => 0, patienceMs: 60_000 });
+  return createFiles({ store, contents, ...LIMITS, now, patienceMs: 60_000 });
 }
 
 Deno.test("files: pieces that arrive at once do not make the store repeat their updates", async () => {
@@ -69,4 +72,25 @@ Deno.test("files: one that does not fit takes no room from another key while it 
   await assertRejects(() => files.begin("large", "id", FACTS, 600_000), GatewayError, "The files of all keys");
   await small;
   assertEquals((await files.holdings()).map(({ owner }) => owner), ["first", "small"]);
+});
+
+Deno.test("files: a record does not grow when uploads of many parts are removed", async () => {
+  let now = 0;
+  const lengths: number[] = [];
+  const files = filesOver((whole, key, change) =>
+    whole(key, (value) => {
+      const changed = change(value);
+      if (key[0] === "files") lengths.push(JSON.stringify(changed).length);
+      return changed;
+    }), () => now);
+  for (const id of ["a", "b", "c"]) {
+    await files.begin("one", id, FACTS, 50);
+    for (let part = 0; part < 50; part++) await files.add("one", id, new Uint8Array(1));
+  }
+  const longest = Math.max(...lengths.splice(0));
+  await files.cancel("one", "a");
+  now += 3_600_000;
+  await files.create("one", "new", FACTS, new Uint8Array(1));
+  assert(Math.max(...lengths) <= longest, `${lengths}, after ${longest}`);
+  assertEquals(await files.holdings(), [{ owner: "one", bytes: 4_001, files: 1 }]);
 });
