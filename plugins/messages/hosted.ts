@@ -256,7 +256,7 @@ function pageIn({ url, retrieved_at, content }: JsonObject): HostedResult | unde
 
 /** Files are named by their ids alone. */
 function executedIn({ stdout, stderr, return_code, content }: JsonObject): HostedResult | undefined {
-  // What is encrypted, only its own server can read.
+  // Only the server that encrypted its output can read it.
   if (typeof stdout !== "string") return undefined;
   const files = asObjects(content).map(({ file_id }) => {
     const id = asText(file_id);

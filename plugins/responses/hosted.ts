@@ -1,19 +1,15 @@
-// deno-lint-ignore-file house/file-length -- one subject: hosted tools on this wire, in both directions
 /**
- * Tools that the server runs: how clients ask for them, and the items of their calls and results. Shapes: the vendor's SDK, and
- * recorded answers of its server.
+ * Tools that the server runs: how clients ask for them, and send back the items of their calls and results. Shapes: the vendor's
+ * SDK, and recorded answers of its server.
  */
-import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { HostedPart } from "../../src/canonical/generate.ts";
 import type {
   Approval,
-  ExecutedCode,
   HostedApproval,
   HostedCall,
   HostedResult,
   HostedWork,
   Location,
-  MadeFile,
   RemoteTool,
   ToolFilter,
 } from "../../src/canonical/hosted.ts";
@@ -28,9 +24,7 @@ import {
   present,
   presentText,
 } from "../../src/canonical/json.ts";
-import { type Define, nameOnly, serializeToolSearch } from "./namespaces.ts";
-import { offsetsIn } from "./offsets.ts";
-import { drawWork, PICTURE_ITEM, pictureStep, serializePicture } from "./pictures.ts";
+import { drawWork, PICTURE_ITEM, pictureStep } from "./pictures.ts";
 import { WIRE } from "./wire.ts";
 
 /** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
@@ -236,142 +230,4 @@ export function parseApproval(item: JsonObject): HostedApproval | undefined {
   const { type, approval_request_id: id, approve } = item;
   if (type !== "mcp_approval_response" || typeof id !== "string") return undefined;
   return { id: id.replace(PREFIX, ""), isApproved: approve === true, ...presentText("reason", item.reason) };
-}
-
-// Answers
-
-/**
- * The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found.
- * `define`: the definitions of the request's tools of these names.
- */
-export function serializeHosted(part: HostedPart, sources: boolean, define: Define = nameOnly): JsonObject {
-  const own = fieldsFor(WIRE, part.extra);
-  if (Object.keys(own).length > 0) return own;
-  const { id: bare, call, result, awaitsApproval, wasApproved } = part;
-  const failed = result?.kind === "error";
-  const status = result === undefined ? "in_progress" : failed ? "failed" : "completed";
-  switch (call.kind) {
-    case "tool-search":
-      return serializeToolSearch(bare, call, result, define);
-    case "web-search":
-    case "web-fetch":
-    case "find-in-page": {
-      const action = actionOf(call, result, sources);
-      return { type: "web_search_call", id: `ws_${bare}`, status, ...(result && { action }) };
-    }
-    case "image":
-      return serializePicture(part);
-    case "code":
-      return {
-        type: "code_interpreter_call",
-        id: `ci_${bare}`,
-        status,
-        code: call.code,
-        container_id: call.container,
-        outputs: result?.kind === "executed" ? outputsOf(result) : result ? [] : null,
-      };
-    case "mcp-list": {
-      const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
-      const error = failed ? { error: result.message ?? result.code } : {};
-      return { type: "mcp_list_tools", id: `mcpl_${bare}`, server_label: call.server, tools, ...error };
-    }
-    case "mcp": {
-      const asked = { server_label: call.server, name: call.name, arguments: call.input };
-      if (awaitsApproval) return { type: "mcp_approval_request", id: `mcpr_${bare}`, ...asked };
-      return {
-        type: "mcp_call",
-        id: `mcp_${bare}`,
-        ...asked,
-        ...resultOf(result),
-        status,
-        approval_request_id: wasApproved ? `mcpr_${bare}` : null,
-      };
-    }
-    default:
-      return call satisfies never;
-  }
-}
-
-function actionOf(
-  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" | "code" | "tool-search" | "image" }>,
-  result: HostedResult | undefined,
-  sources: boolean,
-): JsonObject {
-  switch (call.kind) {
-    case "web-search": {
-      const hits = result?.kind === "hits" ? result.hits : [];
-      return {
-        type: "search",
-        query: call.query,
-        queries: [call.query],
-        ...(sources && { sources: hits.map(({ url }) => ({ type: "url", url })) }),
-      };
-    }
-    case "web-fetch":
-      return { type: "open_page", url: call.url };
-    case "find-in-page":
-      return { type: "find_in_page", url: call.url, pattern: call.pattern };
-    default:
-      return call satisfies never;
-  }
-}
-
-/** The files that code has made, as citations of the text after it. The whole list is cited there: no later text has them. */
-export function citeFiles(text: string, made: MadeHere[]): JsonObject[] {
-  const points = (units: number) => offsetsIn(text).toCodePoints(units);
-  return made.splice(0).map(({ container, file: { id, name } }) => {
-    const found = [`sandbox:/mnt/data/${name}`, name].find((words) => text.includes(words));
-    const start = found === undefined ? text.length : text.indexOf(found);
-    return {
-      type: "container_file_citation",
-      container_id: container,
-      file_id: `file-${id}`,
-      filename: name,
-      start_index: points(start),
-      end_index: points(start + (found?.length ?? 0)),
-    };
-  });
-}
-
-/** A file that no text has cited yet. */
-export interface MadeHere {
-  container: string;
-  file: MadeFile;
-}
-
-export function filesMadeBy({ call, result }: HostedPart): MadeHere[] {
-  if (call.kind !== "code" || result?.kind !== "executed") return [];
-  return result.files.map((file) => ({ container: call.container, file }));
-}
-
-function outputsOf({ stdout, stderr }: ExecutedCode): JsonObject[] {
-  const logs = [stdout, stderr].filter((text) => text !== "").join("\n");
-  return logs === "" ? [] : [{ type: "logs", logs }];
-}
-
-function resultOf(result: HostedResult | undefined): JsonObject {
-  if (result?.kind === "error") {
-    const message = result.message ?? result.code;
-    return { output: null, error: { type: "mcp_protocol_error", code: -32603, message } };
-  }
-  if (result?.kind !== "content") return { output: null, error: null };
-  const texts = result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
-  const content = texts.map((text) => ({ type: "text", text }));
-  return result.isError
-    ? { output: null, error: { type: "mcp_tool_execution_error", content } }
-    : { output: texts.join("\n"), error: null };
-}
-
-function serializeTool({ name, description, parameters, annotations }: RemoteTool): JsonObject {
-  return {
-    name,
-    input_schema: parameters,
-    ...present("description", description),
-    ...present("annotations", annotations),
-  };
-}
-
-/** Whether the client wants to see which pages a search consulted. */
-export function includesSources(body: unknown): boolean {
-  return isJsonObject(body) && Array.isArray(body.include) && body.include.includes("web_search_call.action.sources");
 }

@@ -41,7 +41,7 @@ const responses: Protocol<"generate"> = {
   parse: parseRequest,
   failTools,
   summary: serializeSummary,
-  // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
+  // Only the place that encrypted something can read it, so the gateway must know which one that was.
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false, keepsSteps: true } : undefined,
   serializeQueued: (answer, exchange) => Response.json(serializeStored(answer, exchange)),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),

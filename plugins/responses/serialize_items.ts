@@ -23,7 +23,7 @@ import type { Context } from "../../src/contract/context.ts";
 import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { placeholderFor } from "../../src/transforms/placeholder.ts";
 import { isContent, type MessagePart, serializeContent } from "./content.ts";
-import { serializeHosted } from "./hosted.ts";
+import { serializeHosted } from "./hosted_items.ts";
 import { splitEncrypted } from "./item_ids.ts";
 import type { ToolName } from "./namespaces.ts";
 import { CALLED } from "./parse_items.ts";

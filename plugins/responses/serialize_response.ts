@@ -18,7 +18,7 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
-import { citeFiles, filesMadeBy, includesSources, type MadeHere, serializeHosted } from "./hosted.ts";
+import { citeFiles, filesMadeBy, includesSources, type MadeHere, serializeHosted } from "./hosted_items.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
 import { type Define, definitionsIn, type Namespaces, namespacesOf } from "./namespaces.ts";

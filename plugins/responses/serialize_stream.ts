@@ -13,8 +13,7 @@ import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
-import { filesMadeBy, serializeHosted } from "./hosted.ts";
-import { beginHosted, endHosted, wholeItem } from "./hosted_events.ts";
+import { beginHosted, endHosted, filesMadeBy, serializeHosted, wholeItem } from "./hosted_items.ts";
 import { partId } from "./item_ids.ts";
 import {
   factsOf,

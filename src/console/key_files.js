@@ -77,7 +77,7 @@ export function KeyFiles({ held, refresh }) {
     <${Card} title="Files" about=${`${inBytes(bytes)} of ${inBytes(totalBytes)} for all keys${others}`} flush>
       <${DataTable}
         label="Files of keys"
-        caption="Contents are sealed: only requests with the key read them"
+        caption="Each file counts 4 kB more than its size. Only the key that uploaded a file can read it"
         columns=${columns}
         items=${owners}
         keyOf=${(/** @type {Holding} */ { owner }) => owner}
@@ -163,6 +163,6 @@ function Delete({ name, onDelete }) {
   const [isSure, setSure] = useState(false);
   if (!isSure) return html`<${Button} aria-label=${`Delete "${name}"`} onClick=${() => setSure(true)}>Delete<//>`;
   return html`
-    <${Button} kind="danger" autofocus aria-label=${`Delete "${name}" for good`} onClick=${onDelete}>For good?<//>
+    <${Button} kind="danger" autofocus aria-label=${`Confirm: delete "${name}" for good`} onClick=${onDelete}>Confirm<//>
   `;
 }

@@ -4,13 +4,14 @@ import { GatewayError } from "../errors.ts";
 import type { FileContents } from "./file_contents.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
+import { updateInTurn } from "./update_turns.ts";
 
 /** A file in its owner's record. Its name is sealed, because names say much. */
 export interface Entry extends Omit<StoredFile, "name"> {
   sealedName: string;
   /** The bytes of each part, in the order in which they came. */
   parts: number[];
-  /** The numbers of the parts in the order of the content, if that is another. */
+  /** The numbers of the parts in the order of the content. Absent: as they came. */
   order?: number[];
   /** Whether pieces are still missing. `bytes` is then what was declared. */
   isPending?: boolean;
@@ -20,13 +21,16 @@ interface OwnerRecord {
   version: number;
   files: Entry[];
   /** Parts of files that are gone, until their contents are. */
-  removed?: RemovedPart[];
+  removed?: RemovedParts[];
 }
 
-interface RemovedPart {
+/** No longer than in the file's entry: a full record could not be written with more, and nothing of it be removed. */
+interface RemovedParts {
   id: string;
-  part: number;
-  bytes: number;
+  /** The number of the first one. */
+  first: number;
+  /** The bytes of each. */
+  parts: number[];
 }
 
 /**
@@ -70,10 +74,13 @@ export interface FileRecordsOptions {
 
 export class FileRecords {
   readonly #options: FileRecordsOptions;
+  readonly #update: Store["update"];
   #sweptAt = -Infinity;
 
   constructor(options: FileRecordsOptions) {
     this.#options = options;
+    const update = updateInTurn(options.store, options.patienceMs);
+    this.#update = (key, change) => known(update(key, change));
   }
 
   async read(owner: string): Promise<Entry[]> {
@@ -127,16 +134,15 @@ export class FileRecords {
    */
   async change(owner: string, change: (files: Entry[], waiting: number) => Entry[]): Promise<Entry[]> {
     let after: Entry[] = [];
-    let removed: RemovedPart[] = [];
+    let removed: RemovedParts[] = [];
     // Thrown after the update: a store may wrap errors that are thrown within it.
     let refusal: unknown;
-    const { store } = this.#options;
-    await this.#ask(store.update(recordKey(owner), (value) => {
+    await this.#update(recordKey(owner), (value) => {
       const { files: before, removed: waiting = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
       after = before.filter((one) => !this.isOver(one));
       refusal = undefined;
       try {
-        after = change(after, sum(waiting.map(({ bytes }) => bytes)));
+        after = change(after, bytesOf(waiting));
       } catch (thrown) {
         refusal = thrown;
       }
@@ -144,7 +150,7 @@ export class FileRecords {
       // In the same step, so that a process that ends now leaves nothing that nobody knows of.
       removed = [...waiting, ...before.filter(({ id }) => !kept.has(id)).flatMap(partsOf)];
       return recordOf(after, removed);
-    }));
+    });
     await this.#removeContents(owner, removed);
     if (refusal) {
       if (removed.length > 0) await this.report(owner);
@@ -155,77 +161,85 @@ export class FileRecords {
 
   /** Deletes the content of a part that is in no list. */
   async discard(owner: string, id: string, part: number, bytes: number): Promise<void> {
-    const { store, contents } = this.#options;
     try {
-      await contents.remove({ owner, id, part }, bytes);
+      await this.#options.contents.remove({ owner, id, part }, bytes);
     } catch {
-      await this.#ask(store.update(recordKey(owner), (value) => {
+      await this.#update(recordKey(owner), (value) => {
         const { files, removed = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
-        return recordOf(files, [...removed, { id, part, bytes }]);
-      }));
+        return recordOf(files, [...removed, { id, first: part, parts: [bytes] }]);
+      });
       await this.report(owner);
     }
   }
 
   /** Those that cannot be deleted stay in the record, and each later change tries again. */
-  async #removeContents(owner: string, removed: readonly RemovedPart[]): Promise<void> {
-    const { store, contents } = this.#options;
+  async #removeContents(owner: string, removed: readonly RemovedParts[]): Promise<void> {
     const done = new Set<string>();
-    for (const { id, part, bytes } of removed) {
+    for (const { id, first, parts } of removed) {
       try {
-        await contents.remove({ owner, id, part }, bytes);
-        done.add(`${id} ${part}`);
+        for (const [at, bytes] of parts.entries()) {
+          if (bytes > 0) await this.#options.contents.remove({ owner, id, part: first + at }, bytes);
+        }
+        done.add(`${id} ${first}`);
       } catch {
         // The store or the folder is away.
       }
     }
     if (done.size === 0) return;
-    await this.#ask(store.update(recordKey(owner), (value) => {
+    await this.#update(recordKey(owner), (value) => {
       const { files, removed: all = [] } = (value as OwnerRecord | undefined) ?? { files: [] };
-      return recordOf(files, all.filter(({ id, part }) => !done.has(`${id} ${part}`)));
-    }));
+      return recordOf(files, all.filter(({ id, first }) => !done.has(`${id} ${first}`)));
+    });
   }
 
   /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
   async fits(owner: string): Promise<boolean> {
     const { totalBytes } = this.#options;
-    const first = await this.report(owner);
+    const first = await this.report(owner, totalBytes);
     const isFull = bytesIn(first) > totalBytes;
     const stale = this.#staleIn(first).filter((other) => other !== owner);
     // Otherwise the files of a key that never comes back would stay. One at a time costs no client much.
     for (const other of isFull ? stale : stale.slice(0, 1)) await this.#tidy(other);
-    return !isFull || bytesIn(await this.report(owner)) <= totalBytes;
+    return !isFull || bytesIn(await this.report(owner, totalBytes)) <= totalBytes;
   }
 
   /**
    * Updates the totals by what an owner holds now. A record that changed meanwhile is reported again: its own report may have
-   * come before this one.
+   * come before this one. Totals above `most` are returned and not written: until the owner gives up what does not fit, it would
+   * take the room of others.
    */
-  async report(owner: string): Promise<Totals> {
+  async report(owner: string, most = Infinity): Promise<Totals> {
     for (let held = holdingOf(await this.#recordOf(owner));;) {
-      const totals = await this.#write(owner, held);
+      const totals = await this.#write(owner, held, most);
       const now = holdingOf(await this.#recordOf(owner));
       if (isSame(held, now)) return totals;
       held = now;
     }
   }
 
-  async #write(owner: string, held: Holding | undefined): Promise<Totals> {
+  async #write(owner: string, held: Holding | undefined, most: number): Promise<Totals> {
     let totals: Totals = { version: VERSION, owners: {} };
-    await this.#ask(this.#options.store.update(TOTALS, (value) => {
-      const { [owner]: _, ...others } = (value as Totals | undefined)?.owners ?? {};
-      return totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
-    }));
+    await this.#update(TOTALS, (value) => {
+      const { owners } = (value as Totals | undefined) ?? totals;
+      const { [owner]: _, ...others } = owners;
+      totals = { version: VERSION, owners: held ? { ...others, [owner]: held } : others };
+      return bytesIn(totals) > most ? { version: VERSION, owners } : totals;
+    });
     return totals;
   }
 
-  async #ask<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await withStoreTimeout(this.#options.patienceMs, work);
-    } catch (cause) {
-      if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError("unavailable", "The gateway cannot reach its files: try again later", { cause });
-    }
+  #ask<T>(work: Promise<T>): Promise<T> {
+    return known(withStoreTimeout(this.#options.patienceMs, work));
+  }
+}
+
+/** The result of the work. Its failure becomes an error that a client may read. */
+async function known<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (cause instanceof GatewayError) throw cause;
+    throw new GatewayError("unavailable", "The gateway cannot reach its files: try again later", { cause });
   }
 }
 
@@ -234,12 +248,16 @@ function recordKey(owner: string): StoreKey {
   return ["files", owner];
 }
 
-function recordOf(files: Entry[], removed: RemovedPart[]): OwnerRecord {
+function recordOf(files: Entry[], removed: RemovedParts[]): OwnerRecord {
   return { version: VERSION, files, ...(removed.length > 0 && { removed }) };
 }
 
-function partsOf({ id, parts }: Entry): RemovedPart[] {
-  return parts.map((bytes, part) => ({ id, part, bytes }));
+function partsOf({ id, parts }: Entry): RemovedParts[] {
+  return parts.length > 0 ? [{ id, first: 0, parts }] : [];
+}
+
+function bytesOf(removed: readonly RemovedParts[]): number {
+  return sum(removed.flatMap(({ parts }) => parts));
 }
 
 /** Absent if there is nothing. */
@@ -250,7 +268,7 @@ function holdingOf(
   const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + UPLOAD_MS : Infinity));
   // JSON has no infinity. What waits to be removed is due at once.
   const due = removed.length > 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, ...expiries);
-  return [heldBy(files) + sum(removed.map(({ bytes }) => bytes)), due, files.length];
+  return [heldBy(files) + bytesOf(removed), due, files.length];
 }
 
 function isSame(one: Holding | undefined, other: Holding | undefined): boolean {

@@ -1,3 +1,4 @@
+import { GatewayError } from "../errors.ts";
 import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 import {
   AS_JSON,
@@ -166,7 +167,10 @@ class KvStore implements Store {
       const changed = this.#form.toBytes(change(value));
       const { head, chunks, bytes } = writtenAs(key, changed, Number.MAX_SAFE_INTEGER);
       if (chunks.length > CHUNKS_PER_WRITE) {
-        throw new Error(`Cannot keep ${bytes} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
+        const message = `The store cannot keep ${bytes} bytes under one key: the limit is ${
+          CHUNKS_PER_WRITE * CHUNK_BYTES
+        }`;
+        throw new GatewayError("unavailable", message, { reason: "storage_quota_exceeded", retryable: false });
       }
       // If another write came in between, even between the two reads, the check fails.
       const replacement = kv.atomic().check(before).set(before.key, head).mutate(...chunks, ...removals(before.value));

@@ -112,26 +112,42 @@ interface Module {
   dependencies?: { code?: { specifier?: string }; isDynamic?: boolean }[];
 }
 
-Deno.test("release: without its comments, the console has the same texts and as many parts of its code", async () => {
-  let saved = 0;
+Deno.test("release: without its comments, the console has the same texts, code, styles and licences", async () => {
+  let [saved, notices] = [0, 0];
   for (const path of await consoleFiles(new URL("src/console/", ROOT))) {
     const text = await Deno.readTextFile(path);
     const left = withoutComments(text);
+    saved += text.length - left.length;
+    assertEquals(noticesIn(left), noticesIn(text), path.pathname);
+    notices += noticesIn(left).length;
+    if (path.pathname.endsWith(".css")) {
+      assertEquals(rulesIn(left), rulesIn(text), path.pathname);
+      continue;
+    }
     const code = codeIn(text);
     assertEquals(codeIn(left), code, path.pathname);
     assert(code.kinds.get("Program") === 1, path.pathname);
-    saved += text.length - left.length;
   }
-  assert(saved > 100_000, `${saved}`);
+  assert(saved > 100_000 && notices > 0, `${saved}, ${notices}`);
 });
 
 async function consoleFiles(folder: URL): Promise<URL[]> {
   const found: URL[] = [];
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
     if (isDirectory) found.push(...await consoleFiles(new URL(`${name}/`, folder)));
-    else if (name.endsWith(".js")) found.push(new URL(name, folder));
+    else if (/\.(js|css)$/.test(name)) found.push(new URL(name, folder));
   }
   return found;
+}
+
+/** Licences have to be in every copy of their works. */
+function noticesIn(source: string): string[] {
+  return source.match(/Copyright \(c\)[^.]*/g) ?? [];
+}
+
+/** A style sheet without spaces and comments, of which it has one kind only. */
+function rulesIn(source: string): string {
+  return source.replace(/\/\*[^]*?\*\//g, "").replace(/\s+/g, "");
 }
 
 /** All texts of a module, and how often each kind of its other parts occurs. */

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { GatewayError } from "../../src/errors.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
@@ -218,4 +219,16 @@ Deno.test("kv store: is not opened again if it is closed while its file is looke
     store.close();
     await refused;
     assertEquals(opened, 1);
+  }));
+
+Deno.test("kv store: a value that is too long to be changed in one step is refused as one for which there is no room", () =>
+  withDatabase(async (_path, store) => {
+    await store.update(["a"], () => "kept");
+    const refused = await assertRejects(() => store.update(["a"], () => "x".repeat(800_000)), GatewayError);
+    assertEquals([refused.code, refused.details.reason, refused.details.retryable], [
+      "unavailable",
+      "storage_quota_exceeded",
+      false,
+    ]);
+    assertEquals(await store.get(["a"]), "kept");
   }));

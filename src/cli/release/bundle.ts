@@ -82,9 +82,14 @@ function prepared(bytes: Uint8Array, path: string): Uint8Array {
   return new TextEncoder().encode(withoutComments(new TextDecoder().decode(bytes)));
 }
 
-/** The console's files are embedded as texts, from which the bundler takes nothing away. Browsers need no comments. */
+const COMMENT_LINES = /^[ \t]*(?:\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)[ \t]*\n/gm;
+
+/**
+ * The console's files are embedded as texts, from which the bundler takes nothing away. Browsers need no comments. A licence
+ * stays: it has to be where its work is.
+ */
 export function withoutComments(text: string): string {
-  return text.replace(/^[ \t]*(?:\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)[ \t]*\n/gm, "");
+  return text.replace(COMMENT_LINES, (comment) => /\bLicen[cs]e\b/.test(comment) ? comment : "");
 }
 
 const ADDRESS = /new URL\("([^"]+)", import\.meta\.url\)/g;
