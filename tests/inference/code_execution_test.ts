@@ -191,6 +191,40 @@ Deno.test("code execution: files go in by their ids, and what code makes can be 
   });
 });
 
+/** A request of Messages with a file of the user's. */
+async function withUpload(client: Anthropic, text: string) {
+  const { id } = await client.beta.files.upload({ file: new File([text], "in.csv") });
+  const content = [{ type: "text", text: ASK }, { type: "container_upload", file_id: id }];
+  return { ...MESSAGES, messages: [{ role: "user", content }] } as unknown as typeof MESSAGES;
+}
+
+Deno.test("code execution: calls of one round run in their order, and the first has the files", async () => {
+  const calls = ["1", "2", "3"].map((code) => `code_execution${JSON.stringify({ code })}`);
+  await withCode({ rounds: [calls, ["done"]] }, async ({ fetch, ran }) => {
+    const client = anthropic(fetch);
+    await client.messages.create(await withUpload(client, "a,b"));
+    assertEquals(ran.map(({ code, files }) => [code, files.length]), [["1", 1], ["2", 0], ["3", 0]]);
+  });
+});
+
+Deno.test("code execution: code that did not run leaves the files to the next", async () => {
+  await withCode({ rounds: [[CALL], [CALL], ["done"]], failure: "too_many_requests" }, async ({ fetch, ran }) => {
+    const client = anthropic(fetch);
+    await client.messages.create(await withUpload(client, "a,b"));
+    assertEquals(ran.map(({ files }) => files.map(({ data }) => atob(data))), [["a,b"], ["a,b"]]);
+  });
+});
+
+Deno.test("code execution: files that are too large for it are refused before any model is asked", async () => {
+  const hostedTools = { codeExecution: { fileBytes: 1_024 } };
+  await withCode({ rounds: [], config: { hostedTools } }, async ({ fetch, asked }) => {
+    const client = anthropic(fetch);
+    const request = client.messages.create(await withUpload(client, "x".repeat(1_025)));
+    assertEquals(await request.then(() => 200, (thrown) => thrown.status), 413);
+    assertEquals(asked, []);
+  });
+});
+
 Deno.test("code execution: what goes wrong is a result in the vendor's words, and the model goes on", async () => {
   const codes = {
     too_many_requests: "too_many_requests",
