@@ -49,7 +49,10 @@ export class Containers {
     return this.#find(id, owner)?.expires;
   }
 
-  /** Throws the reason of `signal` if it is aborted before the code runs. What runs is not given up. */
+  /**
+   * Throws the reason of `signal` if it is aborted before the code runs. Later, it ends a container of the same answer, which nobody
+   * knows then. Code in an earlier container runs on.
+   */
   async run(asked: RunRequest, signal: AbortSignal): Promise<RunAnswer> {
     const { container: id, owner, isNew, isShared } = asked;
     const there = this.#find(id, owner);
@@ -59,7 +62,7 @@ export class Containers {
     this.#waiting.set(owner, waiting + 1);
     if (there) this.#keep(there);
     try {
-      return await this.#slots.run(isShared ? owner : undefined, signal, () => this.#begin(asked));
+      return await this.#slots.run(isShared ? owner : undefined, signal, () => this.#begin(asked, signal));
     } finally {
       if (there) this.#release(id, there);
       const left = this.#waiting.get(owner)! - 1;
@@ -79,10 +82,15 @@ export class Containers {
     return held && held.owner === owner && !held.container.isOver ? held : undefined;
   }
 
-  async #begin({ container: id, owner, isNew, code, files }: RunRequest): Promise<RunAnswer> {
+  async #begin(
+    { container: id, owner, isNew, code, files }: RunRequest,
+    signal: AbortSignal,
+  ): Promise<RunAnswer> {
     const held = this.#find(id, owner) ?? (isNew && !this.#held.has(id) ? this.#create(id, owner) : "expired");
     if (typeof held === "string") return { error: held };
     this.#keep(held);
+    const leave = () => held.container.kill();
+    if (isNew) signal.addEventListener("abort", leave);
     try {
       const turn = held.last.then(() => execute(held.container, code, files));
       held.last = turn.catch(() => {});
@@ -91,6 +99,7 @@ export class Containers {
         ? { error: reported === "late" ? "late" : "failed" }
         : { ...reported, expires: this.#options.now() + this.#options.idleMs };
     } finally {
+      signal.removeEventListener("abort", leave);
       this.#release(id, held);
     }
   }

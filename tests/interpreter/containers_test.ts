@@ -171,6 +171,25 @@ Deno.test("containers: a client that leaves while it waits costs nothing", async
   });
 });
 
+Deno.test("containers: code in a container that only its answer knows ends with its client, and other code runs on", async () => {
+  await withPlayed({ answer: (order) => order.code === "1" ? done(order) : undefined }, async ({ run, played }) => {
+    await run("ann", "a");
+    const leaving = new AbortController();
+    const runs = [
+      run("ann", "a", { isNew: false, code: "loop" }, leaving.signal),
+      run("bob", "b", { code: "loop" }, leaving.signal),
+    ];
+    while (played[1]?.orders.length !== 1 || played[0]!.orders.length !== 2) {
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    leaving.abort();
+    assertEquals([played[0]!.isKilled, played[1]!.isKilled], [false, true]);
+    assertEquals(codeOf(await run("bob", "c")), "ok");
+    played[0]!.child.kill();
+    assertEquals((await Promise.all(runs)).map(codeOf), ["failed", "failed"]);
+  });
+});
+
 Deno.test("containers: executions in one container run one after the other", async () => {
   const held: (() => void)[] = [];
   await withPlayed({

@@ -149,6 +149,23 @@ Deno.test("interpreter: output beyond the limit is dropped, and its reader is to
   });
 });
 
+Deno.test("interpreter: code that replaces or closes its streams keeps its container, and the next code prints", async (t) => {
+  await withContainers({}, async ({ ran }) => {
+    const codes = {
+      "a closed file": "import sys\nwith open('log', 'w') as sys.stdout: print('in')",
+      "none": "import sys\nsys.stdout = sys.stderr = None",
+      "an error after it": "import sys\nsys.stderr = None\n1 / 0",
+    };
+    for (const [name, code] of Object.entries(codes)) {
+      await t.step(name, async () => {
+        const { stderr } = await ran(code);
+        assertEquals(stderr.includes("ZeroDivisionError"), code.includes("1 / 0"));
+        assertEquals((await ran("print('here')", { isNew: false })).stdout, "here\n");
+      });
+    }
+  });
+});
+
 Deno.test("interpreter: work that goes on after its execution ends the process", async () => {
   await withContainers({}, async ({ run, containers }) => {
     const spin =
