@@ -51,6 +51,7 @@ export function createInterpreter(
           const body = {
             container,
             isNew: place.isNew,
+            onlyMissing: place.onlyMissing,
             owner: digestOf(owner ?? key),
             isShared: owner !== undefined,
             code,

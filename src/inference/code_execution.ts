@@ -37,11 +37,12 @@ export async function placeCode(
   }
   if (work.lacks !== undefined) context.note(`code runs as Python alone: dropped ${work.lacks}`);
   const { id, isNew } = await containerOf(work, messages, context);
-  const wanted = (isNew ? work.files : work.newFiles) ?? [];
+  const onlyMissing = !isNew && work.newFiles === undefined;
+  const wanted = (isNew || onlyMissing ? work.files : work.newFiles) ?? [];
   const given = wanted.length === 0 ? [] : await findAll(wanted, context);
   const names = given.map(({ name }) => `${FOLDER}/${name}`).join(", ");
   return {
-    place: placeFor(given, isNew, context),
+    place: { isNew, onlyMissing, ...placeFor(given, context) },
     offered: ({ tool, ...one }) => ({
       ...one,
       container: id,
@@ -95,8 +96,8 @@ async function findAll(ids: readonly string[], context: RequestContext): Promise
   });
 }
 
-/** The container for the code of an answer. Throws if the files are too large for it. */
-function placeFor(given: readonly StoredFile[], isNew: boolean, context: RequestContext): CodePlace {
+/** How code runs in the container, and the files go in and out. Throws if the files are too large for it. */
+function placeFor(given: readonly StoredFile[], context: RequestContext): Pick<CodePlace, "inTurn" | "keep"> {
   const { gateway: { guards, hosted }, caller: { owner } } = context;
   const total = given.reduce((all, { bytes }) => all + bytes, 0);
   const most = hosted.limits.codeExecution?.fileBytes ?? 0;
@@ -116,7 +117,6 @@ function placeFor(given: readonly StoredFile[], isNew: boolean, context: Request
     }
   };
   return {
-    isNew,
     inTurn(execute) {
       const turn = last.then(() => runNext(execute));
       last = turn.catch(() => {});

@@ -2,7 +2,7 @@
 import { Slots } from "../util/shares.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { Container, type ContainerOptions } from "./container.ts";
-import type { ContainerFile, RunAnswer, RunRequest } from "./protocol.ts";
+import type { RunAnswer, RunRequest } from "./protocol.ts";
 
 export interface ContainersOptions extends ContainerOptions {
   /** How many there may be at once. As many executions run at once, and further ones wait. */
@@ -83,7 +83,7 @@ export class Containers {
   }
 
   async #begin(
-    { container: id, owner, isNew, code, files }: RunRequest,
+    { container: id, owner, isNew, ...work }: RunRequest,
     signal: AbortSignal,
   ): Promise<RunAnswer> {
     const held = this.#find(id, owner) ?? (isNew && !this.#held.has(id) ? this.#create(id, owner) : "expired");
@@ -92,7 +92,7 @@ export class Containers {
     const leave = () => held.container.kill();
     if (isNew) signal.addEventListener("abort", leave);
     try {
-      const turn = held.last.then(() => execute(held.container, code, files));
+      const turn = held.last.then(() => execute(held.container, work));
       held.last = turn.catch(() => {});
       const reported = await turn;
       return typeof reported === "string"
@@ -153,9 +153,12 @@ export class Containers {
   }
 }
 
-async function execute(container: Container, code: string, files: readonly ContainerFile[]) {
+async function execute(
+  container: Container,
+  { code, files, onlyMissing }: Pick<RunRequest, "code" | "files" | "onlyMissing">,
+) {
   if (files.length > 0) {
-    const put = await container.order({ do: "put", files });
+    const put = await container.order({ do: "put", files, onlyMissing });
     if (put !== "done") return "failed";
   }
   const reported = await container.order({ do: "run", code });

@@ -85,9 +85,12 @@ export class Python {
     this.#run = runtime.globals.get("_run") as (code: string) => Promise<number>;
   }
 
-  put(files: readonly ContainerFile[]): void {
+  put(files: readonly ContainerFile[], onlyMissing: boolean): void {
+    const found = onlyMissing ? this.#look() : new Map();
     for (const { name, data } of files) {
-      this.#runtime.FS.writeFile(`${FILES_FOLDER}/${name}`, Uint8Array.fromBase64(data));
+      if (!found.has(`${FILES_FOLDER}/${name}`)) {
+        this.#runtime.FS.writeFile(`${FILES_FOLDER}/${name}`, Uint8Array.fromBase64(data));
+      }
     }
     this.#known = this.#look();
   }

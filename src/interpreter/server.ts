@@ -37,9 +37,17 @@ export function createInterpreterServer({ containers, requestBytes, ...options }
 }
 
 function askedIn(body: unknown): RunRequest | undefined {
-  const { container, owner, isNew, isShared, code, files } = asObject(body);
+  const { container, owner, isNew, isShared, code, files, onlyMissing } = asObject(body);
   if (typeof container !== "string" || container === "" || typeof owner !== "string") return undefined;
   const given = asObjects(files).map(({ name, data }) => ({ name: asText(name), data: asText(data) }));
   if (given.some(({ name }) => plainPath(name) === undefined || name.includes("/"))) return undefined;
-  return { container, owner, isNew: isNew === true, isShared: isShared === true, code: asText(code), files: given };
+  return {
+    container,
+    owner,
+    isNew: isNew === true,
+    isShared: isShared === true,
+    code: asText(code),
+    files: given,
+    onlyMissing: onlyMissing === true,
+  };
 }

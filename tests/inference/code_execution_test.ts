@@ -154,6 +154,27 @@ Deno.test("code execution: an automatic container is that of the conversation's 
   });
 });
 
+Deno.test("code execution: files that a later response names go into the container of the conversation", async () => {
+  await withCode({ rounds: [[CALL], ["42"], [CALL], ["42"]] }, async ({ fetch, ran, asked }) => {
+    const client = openai(fetch);
+    const upload = async (name: string) =>
+      (await client.files.create({ file: new File([name], name), purpose: "user_data" })).id;
+    const withFiles = (file_ids: string[]) => ({
+      ...RESPONSES,
+      tools: [{ type: "code_interpreter" as const, container: { type: "auto" as const, file_ids } }],
+    });
+    const one = await upload("one");
+    const { id } = await client.responses.create(withFiles([one]));
+    const next = { ...withFiles([one, await upload("two")]), previous_response_id: id };
+    await client.responses.create(next);
+    assertEquals(ran.map(({ isNew, onlyMissing, files }) => [isNew, onlyMissing, files.map(({ name }) => name)]), [
+      [true, false, ["one"]],
+      [false, true, ["one", "two"]],
+    ]);
+    assertStringIncludes(JSON.stringify(asked[2]!.body.tools), "/mnt/data/one, /mnt/data/two");
+  });
+});
+
 Deno.test("code execution: files go in by their ids, and what code makes can be downloaded by its key alone", async () => {
   await withCode({ rounds: [[CALL], ["done"], [CALL], ["done"]] }, async ({ fetch, ran, make, app, asked }) => {
     const client = anthropic(fetch);

@@ -88,7 +88,7 @@ async function withPlayed(
       played,
       run: (owner, container, more, signal = forever) =>
         containers.run(
-          { owner, container, isNew: true, isShared: true, code: "1", files: [], ...more },
+          { owner, container, isNew: true, isShared: true, code: "1", files: [], onlyMissing: false, ...more },
           signal,
         ),
     });

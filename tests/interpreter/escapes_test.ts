@@ -166,6 +166,16 @@ Deno.test("interpreter: code that replaces or closes its streams keeps its conta
   });
 });
 
+Deno.test("interpreter: a file that is put again replaces that of the container, unless only missing ones are wanted", async () => {
+  await withContainers({}, async ({ ran }) => {
+    const files = [{ name: "a", data: btoa("put") }, { name: "b", data: btoa("put") }];
+    const look = (onlyMissing: boolean) => ran("print(open('a').read(), open('b').read())", { files, onlyMissing });
+    await ran("open('a', 'w').write('made')");
+    assertEquals((await look(true)).stdout, "made put\n");
+    assertEquals((await look(false)).stdout, "put put\n");
+  });
+});
+
 Deno.test("interpreter: work that goes on after its execution ends the process", async () => {
   await withContainers({}, async ({ run, containers }) => {
     const spin =
