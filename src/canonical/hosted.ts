@@ -43,8 +43,9 @@ export interface CodeWork {
   prefix: string;
   /** The request field that names the container, if the tool does not. Needed only by the one that runs the tool. */
   field?: string;
-  /** The ids of the files that a new container begins with, and of those that are put into one that is there. */
+  /** The ids of the files that a new container begins with. */
   files?: readonly string[];
+  /** Those that are put into one that is there. By default those of `files` which it lacks. */
   newFiles?: readonly string[];
 }
 

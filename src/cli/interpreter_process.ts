@@ -6,10 +6,13 @@ import type { FetcherWorld } from "./fetcher_start.ts";
 import { keepRunning, type KeptProcess, runtimeEnvironment } from "./kept_process.ts";
 
 export interface InterpreterBeside {
-  process: KeptProcess;
+  process?: KeptProcess;
+  /** Empty if no interpreter runs. The operator has been given the reason then, and the gateway need not give another. */
   url: string;
   token: string;
 }
+
+const OFF: InterpreterBeside = { url: "", token: "" };
 
 const FOLDER = new URL("../interpreter/", import.meta.url);
 const pathOf = (url: URL) => decodeURIComponent(url.pathname).replace(/^\/(?=[A-Za-z]:)/, "");
@@ -43,15 +46,15 @@ export async function startInterpreter(
   if (!isObject(codeExecution)) return undefined;
   if (readJson(new URL("deno.json", FOLDER)) === undefined) {
     say("Code execution is off: this program does not include the interpreter. Start the gateway from its sources");
-    return undefined;
+    return OFF;
   }
   if (onNode()?.canConfineNet === false) {
     say("Code execution is off: this version of Node cannot keep a process off the network. Use Node 25 or Deno");
-    return undefined;
+    return OFF;
   }
   if (!onNode() && !arePackagesThere(readJson(new URL("deno.lock", FOLDER))) && !await download(say)) {
     say("Code execution is off: Python cannot be downloaded");
-    return undefined;
+    return OFF;
   }
   const token = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0"))
     .join("");
@@ -82,7 +85,7 @@ export async function startInterpreter(
     }).spawn(), 0);
   if (!process) {
     say("The interpreter did not start: code execution is off");
-    return undefined;
+    return OFF;
   }
   return { process, url: `http://127.0.0.1:${process.port}`, token };
 }

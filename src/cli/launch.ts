@@ -126,7 +126,7 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
     args: port === undefined ? [] : [`--port=${port}`],
     end() {
       beside?.process.stop(true);
-      interpreter?.process.stop(true);
+      interpreter?.process?.stop(true);
     },
   };
 }

@@ -55,7 +55,7 @@ function isConfigured(
     case "web-fetch":
       return webFetch !== undefined && (webFetch.url ?? env(FETCHER_URL)) !== undefined;
     case "code":
-      return codeExecution !== undefined && env(INTERPRETER_URL) !== undefined;
+      return codeExecution !== undefined && Boolean(env(INTERPRETER_URL));
     case "image":
       return imageGeneration !== undefined;
     case "mcp":
@@ -87,16 +87,18 @@ export const NO_INTERPRETER = {
   cure: "Start it with the launcher from its sources",
 };
 
-/** Whether code is to run and the launcher has started no interpreter. */
+/** Whether code is to run and the launcher has started no interpreter. The address is empty if the launcher has given the reason. */
 export function lacksInterpreter({ hostedTools: { codeExecution } }: Config, env: Platform["env"]): boolean {
-  return codeExecution !== undefined && env(INTERPRETER_URL) === undefined;
+  return codeExecution !== undefined && !env(INTERPRETER_URL);
 }
 
-/** The lines of the start about what is wanted and does not run beside the gateway. */
+/** The lines of the start about what is wanted and does not run beside the gateway, unless the launcher has given the reason. */
 export function linesOfLacking(config: Config, env: Platform["env"]): string[] {
   return [
     ...lacksReader(config, env) ? [`Documents: ${NO_READER.message}. ${NO_READER.cure}`] : [],
-    ...lacksInterpreter(config, env) ? [`${NO_INTERPRETER.message}. ${NO_INTERPRETER.cure}`] : [],
+    ...lacksInterpreter(config, env) && env(INTERPRETER_URL) === undefined
+      ? [`${NO_INTERPRETER.message}. ${NO_INTERPRETER.cure}`]
+      : [],
   ];
 }
 

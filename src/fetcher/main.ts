@@ -5,15 +5,14 @@
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { endWithGateway, fail, requiredToken, say } from "../platform/beside.ts";
 import { nodeTransport } from "../platform/node_transport.ts";
 import { isPublicAddress, publicLookup } from "../platform/public_address.ts";
-import { shown } from "../util/printable.ts";
 import { PageFetcher } from "./page_fetcher.ts";
 import { Documents } from "./documents.ts";
 import { DocumentReader, Reader } from "./reader.ts";
 import { createFetcherServer } from "./server.ts";
 
-const LEAST_TOKEN = 16;
 /** How long pages may still be fetched once the process has to stop, in milliseconds. */
 const STOP_MS = 10_000;
 /** How long they may if a thread works that cannot be ended, and if that thread also holds too much memory. */
@@ -35,10 +34,7 @@ function main(args: string[]): void {
       documents: { type: "boolean", default: false },
     },
   });
-  const token = process.env.LANEWAY_FETCHER_TOKEN ?? "";
-  if (token.length < LEAST_TOKEN) {
-    return fail(`Set LANEWAY_FETCHER_TOKEN to at least ${LEAST_TOKEN} characters`);
-  }
+  const token = requiredToken("LANEWAY_FETCHER_TOKEN");
   const spoiled = (holdsMuch: boolean) => stop(ANEW, holdsMuch ? FULL_MS : SPOILED_MS);
   const converter = documents ? new Documents(new DocumentReader(spoiled)) : undefined;
   const fetcher = new PageFetcher({
@@ -67,23 +63,11 @@ function main(args: string[]): void {
     setTimeout(() => process.exit(code), ms).unref();
   };
   if (held) {
-    // A terminal sends its signals to the gateway, too, whose requests may still need a page.
-    process.on("SIGINT", () => {});
-    process.on("SIGTERM", () => stop(0, STOP_MS));
-    process.stdin.on("end", () => process.exit(0)).on("error", () => process.exit(0)).resume();
+    endWithGateway(() => stop(0, STOP_MS), () => process.exit(0));
   } else {
     process.on("SIGINT", () => stop(0, STOP_MS));
     process.on("SIGTERM", () => stop(0, STOP_MS));
   }
-}
-
-function say(text: string): void {
-  process.stderr.write(`${shown(text)}\n`);
-}
-
-function fail(message: string): void {
-  say(message);
-  process.exit(1);
 }
 
 if (navigator.userAgent.startsWith("Node.js")) await import("../platform/node_standards.ts");

@@ -5,7 +5,7 @@ import { GatewayError } from "../errors.ts";
 import { type Callee, readReply, send } from "../upstream/send.ts";
 import { digestOf } from "../util/digest.ts";
 import { abortAfter } from "../util/timeout.ts";
-import type { Interpreter } from "./runner.ts";
+import type { CodePlace, Interpreter } from "./runner.ts";
 
 export interface InterpreterOptions {
   /** The interpreter. Absent if none runs. */
@@ -45,40 +45,46 @@ export function createInterpreter(
       return typeof expires === "number" ? expires : undefined;
     },
     async run({ code, container }, { owner, key, signal, onFailure, code: place }) {
+      if (!place) return { kind: "error", code: "unavailable" };
       try {
-        const files = await place?.take() ?? [];
-        const body = {
-          container,
-          isNew: place?.isNew === true,
-          owner: digestOf(owner ?? key),
-          isShared: owner !== undefined,
-          code,
-          files: files.map(({ name, data }) => ({ name, data })),
-        };
-        const answer = await ask("run", body, timeoutMs + WAIT_MS, signal);
-        const failure = FAILURES[asText(answer.error)];
-        if (failure) return failure;
-        const { stdout, stderr, exitCode, files: made, expires } = answer;
-        if (typeof stdout !== "string") {
-          throw new GatewayError("upstream_error", "The interpreter's answer contains no output");
-        }
-        let words = asText(stderr);
-        const contents = asObjects(made).map(({ name, data }) => ({ name: asText(name), data: asText(data) }));
-        const kept = await place?.keep(contents, (text) => words += `\n[${text}]\n`) ?? [];
-        return {
-          kind: "executed",
-          stdout,
-          stderr: words,
-          exitCode: Number(exitCode),
-          files: kept,
-          ...(typeof expires === "number" && { expires }),
-        };
+        return await place.inTurn(async (files) => {
+          const body = {
+            container,
+            isNew: place.isNew,
+            onlyMissing: place.onlyMissing,
+            owner: digestOf(owner ?? key),
+            isShared: owner !== undefined,
+            code,
+            files: files.map(({ name, data }) => ({ name, data })),
+          };
+          return await resultIn(await ask("run", body, timeoutMs + WAIT_MS, signal), place);
+        });
       } catch (reason) {
         signal.throwIfAborted();
         onFailure(reason);
         return { kind: "error", code: "unavailable" };
       }
     },
+  };
+}
+
+async function resultIn(answer: JsonObject, place: CodePlace): Promise<HostedResult> {
+  const failure = FAILURES[asText(answer.error)];
+  if (failure) return failure;
+  const { stdout, stderr, exitCode, files, expires } = answer;
+  if (typeof stdout !== "string") {
+    throw new GatewayError("upstream_error", "The interpreter's answer contains no output");
+  }
+  let words = asText(stderr);
+  const made = asObjects(files).map(({ name, data }) => ({ name: asText(name), data: asText(data) }));
+  const kept = await place.keep(made, (text) => words += `\n[${text}]\n`);
+  return {
+    kind: "executed",
+    stdout,
+    stderr: words,
+    exitCode: Number(exitCode),
+    files: kept,
+    ...(typeof expires === "number" && { expires }),
   };
 }
 

@@ -53,12 +53,14 @@ export interface CallFacts {
   code?: CodePlace;
 }
 
-/** Where the code of one answer runs. */
+/** The container for the code of one answer. */
 export interface CodePlace {
   /** Whether the container may be made now. Otherwise one that is not there has expired. */
   isNew: boolean;
-  /** The files to put into it first. Each is given once. */
-  take(): Promise<readonly NamedContent[]>;
+  /** Whether files that are in it stay as they are. */
+  onlyMissing: boolean;
+  /** Runs one execution after the other. Each gets the caller's files, unless the one before it has left them in the container. */
+  inTurn(execute: (files: readonly NamedContent[]) => Promise<HostedResult>): Promise<HostedResult>;
   /** Stores files that code has made. What cannot be stored is left out, and `say` is informed. */
   keep(files: readonly NamedContent[], say: (text: string) => void): Promise<MadeFile[]>;
 }

@@ -11,9 +11,9 @@ import { matchesAny } from "../lanes/patterns.ts";
 import { stepsIn } from "../transforms/approvals.ts";
 import type { HostedFunction } from "../transforms/hosted_functions.ts";
 import { builtin } from "../util/builtin.ts";
-import { openFiles } from "./given_files.ts";
+import { bytesOf, openFiles } from "./given_files.ts";
 
-/** Where Python finds and leaves files. */
+/** The folder in which Python finds and leaves files. */
 const FOLDER = "/mnt/data";
 /** How long a file that code has made is kept, in milliseconds. */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -37,21 +37,12 @@ export async function placeCode(
   }
   if (work.lacks !== undefined) context.note(`code runs as Python alone: dropped ${work.lacks}`);
   const { id, isNew } = await containerOf(work, messages, context);
-  const wanted = (isNew ? work.files : work.newFiles) ?? [];
+  const onlyMissing = !isNew && work.newFiles === undefined;
+  const wanted = (isNew || onlyMissing ? work.files : work.newFiles) ?? [];
   const given = wanted.length === 0 ? [] : await findAll(wanted, context);
-  let isTaken = false;
-  const place: CodePlace = {
-    isNew,
-    async take() {
-      if (isTaken) return [];
-      isTaken = true;
-      return await contentsOf(given, context);
-    },
-    keep: (files, say) => keepAll(files, say, context),
-  };
   const names = given.map(({ name }) => `${FOLDER}/${name}`).join(", ");
   return {
-    place,
+    place: { isNew, onlyMissing, ...placeFor(given, context) },
     offered: ({ tool, ...one }) => ({
       ...one,
       container: id,
@@ -105,19 +96,41 @@ async function findAll(ids: readonly string[], context: RequestContext): Promise
   });
 }
 
-async function contentsOf(given: readonly StoredFile[], context: RequestContext): Promise<NamedContent[]> {
-  if (given.length === 0) return [];
-  const { gateway: { guards, hosted }, caller: { owner }, requestLog } = context;
+/** How code runs in the container, and the files go in and out. Throws if the files are too large for it. */
+function placeFor(given: readonly StoredFile[], context: RequestContext): Pick<CodePlace, "inTurn" | "keep"> {
+  const { gateway: { guards, hosted }, caller: { owner } } = context;
   const total = given.reduce((all, { bytes }) => all + bytes, 0);
   const most = hosted.limits.codeExecution?.fileBytes ?? 0;
-  if (total > most) throw tooLarge("files for the code", most);
-  requestLog.atEnd(guards.uploads.reserve(Math.ceil(total / 3) * 4, owner));
+  if (total > most) throw tooLarge("content of the files for the code", most);
+  let areIn = given.length === 0;
+  let last: Promise<unknown> = Promise.resolve();
+  const runNext = async (execute: Parameters<CodePlace["inTurn"]>[0]) => {
+    // As base64, which is how they go to the interpreter.
+    const release = areIn ? undefined : guards.uploads.reserve(Math.ceil(total / 3) * 4, owner);
+    try {
+      const result = await execute(areIn ? [] : await contentsOf(given, context));
+      // A failure may have ended the container. The next execution makes another one then.
+      areIn = result.kind === "executed" || given.length === 0;
+      return result;
+    } finally {
+      release?.();
+    }
+  };
+  return {
+    inTurn(execute) {
+      const turn = last.then(() => runNext(execute));
+      last = turn.catch(() => {});
+      return turn;
+    },
+    keep: (files, say) => keepAll(files, say, context),
+  };
+}
+
+async function contentsOf(given: readonly StoredFile[], context: RequestContext): Promise<NamedContent[]> {
   const files = await openFiles(context);
-  const { Buffer } = builtin("node:buffer");
   return await Promise.all(given.map(async ({ id, name }) => {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of (await files.read(owner, id)).content) pieces.push(piece);
-    return { name, data: Buffer.concat(pieces).toString("base64") };
+    const bytes = await bytesOf(files, context.caller.owner, id);
+    return { name, data: builtin("node:buffer").Buffer.from(bytes).toString("base64") };
   }));
 }
 

@@ -146,6 +146,6 @@ export interface Offered {
   functions: readonly HostedFunction[];
   /** Parts that the answer begins with. */
   before: readonly HostedPart[];
-  /** Where code runs, if the model may write some. */
+  /** The container for code that the model writes. Absent if it may write none. */
   code?: CodePlace;
 }

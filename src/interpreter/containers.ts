@@ -2,7 +2,7 @@
 import { Slots } from "../util/shares.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { Container, type ContainerOptions } from "./container.ts";
-import type { ContainerFile, RunAnswer, RunRequest } from "./protocol.ts";
+import type { RunAnswer, RunRequest } from "./protocol.ts";
 
 export interface ContainersOptions extends ContainerOptions {
   /** How many there may be at once. As many executions run at once, and further ones wait. */
@@ -49,7 +49,10 @@ export class Containers {
     return this.#find(id, owner)?.expires;
   }
 
-  /** Throws the reason of `signal` if it is aborted before the code runs. What runs is not given up. */
+  /**
+   * Throws the reason of `signal` if it is aborted before the code runs. Later, it ends a container of the same answer, which nobody
+   * knows then. Code in an earlier container runs on.
+   */
   async run(asked: RunRequest, signal: AbortSignal): Promise<RunAnswer> {
     const { container: id, owner, isNew, isShared } = asked;
     const there = this.#find(id, owner);
@@ -59,7 +62,7 @@ export class Containers {
     this.#waiting.set(owner, waiting + 1);
     if (there) this.#keep(there);
     try {
-      return await this.#slots.run(isShared ? owner : undefined, signal, () => this.#begin(asked));
+      return await this.#slots.run(isShared ? owner : undefined, signal, () => this.#begin(asked, signal));
     } finally {
       if (there) this.#release(id, there);
       const left = this.#waiting.get(owner)! - 1;
@@ -79,18 +82,24 @@ export class Containers {
     return held && held.owner === owner && !held.container.isOver ? held : undefined;
   }
 
-  async #begin({ container: id, owner, isNew, code, files }: RunRequest): Promise<RunAnswer> {
+  async #begin(
+    { container: id, owner, isNew, ...work }: RunRequest,
+    signal: AbortSignal,
+  ): Promise<RunAnswer> {
     const held = this.#find(id, owner) ?? (isNew && !this.#held.has(id) ? this.#create(id, owner) : "expired");
     if (typeof held === "string") return { error: held };
     this.#keep(held);
+    const leave = () => held.container.kill();
+    if (isNew) signal.addEventListener("abort", leave);
     try {
-      const turn = held.last.then(() => execute(held.container, code, files));
+      const turn = held.last.then(() => execute(held.container, work));
       held.last = turn.catch(() => {});
       const reported = await turn;
       return typeof reported === "string"
         ? { error: reported === "late" ? "late" : "failed" }
         : { ...reported, expires: this.#options.now() + this.#options.idleMs };
     } finally {
+      signal.removeEventListener("abort", leave);
       this.#release(id, held);
     }
   }
@@ -144,9 +153,12 @@ export class Containers {
   }
 }
 
-async function execute(container: Container, code: string, files: readonly ContainerFile[]) {
+async function execute(
+  container: Container,
+  { code, files, onlyMissing }: Pick<RunRequest, "code" | "files" | "onlyMissing">,
+) {
   if (files.length > 0) {
-    const put = await container.order({ do: "put", files });
+    const put = await container.order({ do: "put", files, onlyMissing });
     if (put !== "done") return "failed";
   }
   const reported = await container.order({ do: "run", code });

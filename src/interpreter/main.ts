@@ -5,12 +5,11 @@
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { shown } from "../util/printable.ts";
+import { endWithGateway, fail, requiredToken, say } from "../platform/beside.ts";
 import { Containers } from "./containers.ts";
 import { createInterpreterServer } from "./server.ts";
 import { spawnContainer } from "./spawn.ts";
 
-const LEAST_TOKEN = 16;
 /** The most that a request holds beside its files, in bytes. */
 const BESIDE_FILES = 4 * 2 ** 20;
 
@@ -24,10 +23,7 @@ async function main(args: string[]): Promise<void> {
     ),
   });
   const number = (name: string) => Number(values[name]);
-  const token = process.env.LANEWAY_INTERPRETER_TOKEN ?? "";
-  if (token.length < LEAST_TOKEN) {
-    return fail(`Set LANEWAY_INTERPRETER_TOKEN to at least ${LEAST_TOKEN} characters`);
-  }
+  const token = requiredToken("LANEWAY_INTERPRETER_TOKEN");
   const limits = { memory: number("memory"), output: number("output"), fileBytes: number("files") };
   const spawn = await spawnContainer(limits);
   const containers = new Containers({
@@ -49,19 +45,7 @@ async function main(args: string[]): Promise<void> {
     void containers.close();
     process.exit(0);
   };
-  // A terminal sends its signals to the gateway, too, whose requests may still need it.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", stop);
-  process.stdin.on("end", stop).on("error", stop).resume();
-}
-
-function say(text: string): void {
-  process.stderr.write(`${shown(text)}\n`);
-}
-
-function fail(message: string): void {
-  say(message);
-  process.exit(1);
+  endWithGateway(stop, stop);
 }
 
 if (navigator.userAgent.startsWith("Node.js")) await import("../platform/node_standards.ts");

@@ -9,7 +9,7 @@ export interface ContainerFile {
 }
 
 export type Order =
-  | { id: number; do: "put"; files: readonly ContainerFile[] }
+  | { id: number; do: "put"; files: readonly ContainerFile[]; onlyMissing: boolean }
   | { id: number; do: "run"; code: string };
 
 /** The outcome of an execution. */
@@ -52,6 +52,8 @@ export interface RunRequest {
   code: string;
   /** Files that are put into the container first. */
   files: readonly ContainerFile[];
+  /** Whether files that are in it stay as they are. */
+  onlyMissing: boolean;
 }
 
 /** Why code did not run, or not to its end. After all but the first two, the container is gone. */

@@ -2,7 +2,7 @@
 import { loadPyodide } from "pyodide";
 import { type ContainerFile, type ContainerLimits, type Executed, FILES_FOLDER, MOST_FILES } from "./protocol.ts";
 
-/** The runtime's own types are as large as its code, and only these parts are used. */
+/** The parts of the runtime that are used. Its own types lack `_api`. */
 interface Runtime {
   FS: FileSystem;
   globals: { get(name: string): unknown };
@@ -40,6 +40,7 @@ def _make():
     os.system = lambda _: 127 << 8
     from pyodide.code import eval_code_async
     scope = {"__name__": "__main__", "__builtins__": __builtins__}
+    streams = sys.stdout, sys.stderr
     async def run(code):
         try:
             value = await eval_code_async(code, scope, filename="code.py")
@@ -49,17 +50,19 @@ def _make():
         except SystemExit as end:
             if end.code is None or isinstance(end.code, int):
                 return end.code or 0
-            print(end.code, file=sys.stderr)
+            print(end.code, file=streams[1])
             return 1
         except BaseException as error:
             frames = error.__traceback__
             while frames is not None and frames.tb_frame.f_code.co_filename != "code.py":
                 frames = frames.tb_next
-            traceback.print_exception(type(error), error, frames)
+            traceback.print_exception(type(error), error, frames, file=streams[1])
             return 1
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            # Code may have put others in their place, and closed those.
+            sys.stdout, sys.stderr = streams
+            for stream in streams:
+                stream.flush()
     return run
 _run = _make()
 del _make
@@ -82,9 +85,12 @@ export class Python {
     this.#run = runtime.globals.get("_run") as (code: string) => Promise<number>;
   }
 
-  put(files: readonly ContainerFile[]): void {
+  put(files: readonly ContainerFile[], onlyMissing: boolean): void {
+    const found = onlyMissing ? this.#look() : new Map();
     for (const { name, data } of files) {
-      this.#runtime.FS.writeFile(`${FILES_FOLDER}/${name}`, Uint8Array.fromBase64(data));
+      if (!found.has(`${FILES_FOLDER}/${name}`)) {
+        this.#runtime.FS.writeFile(`${FILES_FOLDER}/${name}`, Uint8Array.fromBase64(data));
+      }
     }
     this.#known = this.#look();
   }
@@ -168,9 +174,9 @@ class Output {
 /** `onFatal` is called when Python itself has failed and runs nothing more. */
 export async function startPython(onFatal: () => void): Promise<Python> {
   // Without these, Python would be given all that the process's own code can reach.
-  const runtime = await loadPyodide({ jsglobals: {}, env: VARIABLES } as object) as unknown as Runtime;
+  const runtime = await loadPyodide({ jsglobals: {}, env: VARIABLES }) as object as Runtime;
   runtime._api.on_fatal = onFatal;
-  // Where the program is on this machine.
+  // They show where the program is on this machine.
   const { config } = runtime._api;
   for (const [name, value] of Object.entries(config)) if (typeof value === "string") config[name] = "";
   runtime.setStdin({ error: true });

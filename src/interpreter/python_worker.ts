@@ -30,7 +30,7 @@ post({ id: 0 });
 async function carryOut(order: Order, limits: ContainerLimits): Promise<void> {
   present = order.id;
   try {
-    if (order.do === "put") python.put(order.files);
+    if (order.do === "put") python.put(order.files, order.onlyMissing);
     post({ id: order.id, ...(order.do === "run" && { executed: await python.execute(order.code, limits) }) });
   } catch {
     post({ id: order.id, failed: true });

@@ -1,7 +1,8 @@
 /** A gateway that shall read documents, and is started without the process that does: it says so at the start. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { lacksReader } from "../../src/compose/hosted.ts";
-import { FETCHER_URL } from "../../src/config/permissions.ts";
+import { startInterpreter } from "../../src/cli/interpreter_process.ts";
+import { lacksInterpreter, lacksReader, linesOfLacking } from "../../src/compose/hosted.ts";
+import { FETCHER_URL, INTERPRETER_URL } from "../../src/config/permissions.ts";
 import { CONFIG, type ConfigInput, parseConfiguration } from "../support/app.ts";
 import { GATEWAY_ENV } from "../support/gateway_process.ts";
 import { withFolder } from "../support/process.ts";
@@ -57,6 +58,19 @@ Deno.test("documents and code: without the launcher, the start says what does no
   const said = await saidBy(STARTS[0]!, { documents: {}, hostedTools: { codeExecution: {} } }, "Code execution");
   assertStringIncludes(said, LINE);
   assertStringIncludes(said, "Code execution is off, because no interpreter runs beside the gateway");
+});
+
+Deno.test("code: where the launcher has said why it is off, the gateway says nothing more, and the doctor still warns", async () => {
+  const config = { hostedTools: { codeExecution: {} } };
+  const said: string[] = [];
+  const world = { env: () => undefined, readJson: () => undefined, say: (text: string) => void said.push(text) };
+  const beside = await startInterpreter(config, world);
+  assertEquals(said.length, 1);
+  assertStringIncludes(said[0]!, "Code execution is off: this program does not include the interpreter");
+  const parsed = parseConfiguration({ ...CONFIG, ...config });
+  assertEquals(linesOfLacking(parsed, (name) => name === INTERPRETER_URL ? beside?.url : undefined), []);
+  assertEquals(lacksInterpreter(parsed, (name) => name === INTERPRETER_URL ? beside?.url : undefined), true);
+  assertEquals(linesOfLacking(parsed, () => undefined).length, 1);
 });
 
 Deno.test("documents: nothing is said where a fetcher is named, was started, or nothing shall be read", () => {

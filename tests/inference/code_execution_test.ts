@@ -154,6 +154,27 @@ Deno.test("code execution: an automatic container is that of the conversation's 
   });
 });
 
+Deno.test("code execution: files that a later response names go into the container of the conversation", async () => {
+  await withCode({ rounds: [[CALL], ["42"], [CALL], ["42"]] }, async ({ fetch, ran, asked }) => {
+    const client = openai(fetch);
+    const upload = async (name: string) =>
+      (await client.files.create({ file: new File([name], name), purpose: "user_data" })).id;
+    const withFiles = (file_ids: string[]) => ({
+      ...RESPONSES,
+      tools: [{ type: "code_interpreter" as const, container: { type: "auto" as const, file_ids } }],
+    });
+    const one = await upload("one");
+    const { id } = await client.responses.create(withFiles([one]));
+    const next = { ...withFiles([one, await upload("two")]), previous_response_id: id };
+    await client.responses.create(next);
+    assertEquals(ran.map(({ isNew, onlyMissing, files }) => [isNew, onlyMissing, files.map(({ name }) => name)]), [
+      [true, false, ["one"]],
+      [false, true, ["one", "two"]],
+    ]);
+    assertStringIncludes(JSON.stringify(asked[2]!.body.tools), "/mnt/data/one, /mnt/data/two");
+  });
+});
+
 Deno.test("code execution: files go in by their ids, and what code makes can be downloaded by its key alone", async () => {
   await withCode({ rounds: [[CALL], ["done"], [CALL], ["done"]] }, async ({ fetch, ran, make, app, asked }) => {
     const client = anthropic(fetch);
@@ -188,6 +209,40 @@ Deno.test("code execution: files go in by their ids, and what code makes can be 
       authorization: "Bearer team-key-a1b2c3",
     });
     assertEquals([refused.status, (await refused.json()).error.message], [400, "File with id 'file-x' not found"]);
+  });
+});
+
+/** A request of Messages with a file of the user's. */
+async function withUpload(client: Anthropic, text: string) {
+  const { id } = await client.beta.files.upload({ file: new File([text], "in.csv") });
+  const content = [{ type: "text", text: ASK }, { type: "container_upload", file_id: id }];
+  return { ...MESSAGES, messages: [{ role: "user", content }] } as unknown as typeof MESSAGES;
+}
+
+Deno.test("code execution: calls of one round run in their order, and the first has the files", async () => {
+  const calls = ["1", "2", "3"].map((code) => `code_execution${JSON.stringify({ code })}`);
+  await withCode({ rounds: [calls, ["done"]] }, async ({ fetch, ran }) => {
+    const client = anthropic(fetch);
+    await client.messages.create(await withUpload(client, "a,b"));
+    assertEquals(ran.map(({ code, files }) => [code, files.length]), [["1", 1], ["2", 0], ["3", 0]]);
+  });
+});
+
+Deno.test("code execution: code that did not run leaves the files to the next", async () => {
+  await withCode({ rounds: [[CALL], [CALL], ["done"]], failure: "too_many_requests" }, async ({ fetch, ran }) => {
+    const client = anthropic(fetch);
+    await client.messages.create(await withUpload(client, "a,b"));
+    assertEquals(ran.map(({ files }) => files.map(({ data }) => atob(data))), [["a,b"], ["a,b"]]);
+  });
+});
+
+Deno.test("code execution: files that are too large for it are refused before any model is asked", async () => {
+  const hostedTools = { codeExecution: { fileBytes: 1_024 } };
+  await withCode({ rounds: [], config: { hostedTools } }, async ({ fetch, asked }) => {
+    const client = anthropic(fetch);
+    const request = client.messages.create(await withUpload(client, "x".repeat(1_025)));
+    assertEquals(await request.then(() => 200, (thrown) => thrown.status), 413);
+    assertEquals(asked, []);
   });
 });
 

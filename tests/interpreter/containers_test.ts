@@ -88,7 +88,7 @@ async function withPlayed(
       played,
       run: (owner, container, more, signal = forever) =>
         containers.run(
-          { owner, container, isNew: true, isShared: true, code: "1", files: [], ...more },
+          { owner, container, isNew: true, isShared: true, code: "1", files: [], onlyMissing: false, ...more },
           signal,
         ),
     });
@@ -168,6 +168,25 @@ Deno.test("containers: a client that leaves while it waits costs nothing", async
     held.shift()!();
     assertEquals(codeOf(await first), "ok");
     assertEquals(played.length, 1);
+  });
+});
+
+Deno.test("containers: code in a container that only its answer knows ends with its client, and other code runs on", async () => {
+  await withPlayed({ answer: (order) => order.code === "1" ? done(order) : undefined }, async ({ run, played }) => {
+    await run("ann", "a");
+    const leaving = new AbortController();
+    const runs = [
+      run("ann", "a", { isNew: false, code: "loop" }, leaving.signal),
+      run("bob", "b", { code: "loop" }, leaving.signal),
+    ];
+    while (played[1]?.orders.length !== 1 || played[0]!.orders.length !== 2) {
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    leaving.abort();
+    assertEquals([played[0]!.isKilled, played[1]!.isKilled], [false, true]);
+    assertEquals(codeOf(await run("bob", "c")), "ok");
+    played[0]!.child.kill();
+    assertEquals((await Promise.all(runs)).map(codeOf), ["failed", "failed"]);
   });
 });
 

@@ -149,6 +149,33 @@ Deno.test("interpreter: output beyond the limit is dropped, and its reader is to
   });
 });
 
+Deno.test("interpreter: code that replaces or closes its streams keeps its container, and the next code prints", async (t) => {
+  await withContainers({}, async ({ ran }) => {
+    const codes = {
+      "a closed file": "import sys\nwith open('log', 'w') as sys.stdout: print('in')",
+      "none": "import sys\nsys.stdout = sys.stderr = None",
+      "an error after it": "import sys\nsys.stderr = None\n1 / 0",
+    };
+    for (const [name, code] of Object.entries(codes)) {
+      await t.step(name, async () => {
+        const { stderr } = await ran(code);
+        assertEquals(stderr.includes("ZeroDivisionError"), code.includes("1 / 0"));
+        assertEquals((await ran("print('here')", { isNew: false })).stdout, "here\n");
+      });
+    }
+  });
+});
+
+Deno.test("interpreter: a file that is put again replaces that of the container, unless only missing ones are wanted", async () => {
+  await withContainers({}, async ({ ran }) => {
+    const files = [{ name: "a", data: btoa("put") }, { name: "b", data: btoa("put") }];
+    const look = (onlyMissing: boolean) => ran("print(open('a').read(), open('b').read())", { files, onlyMissing });
+    await ran("open('a', 'w').write('made')");
+    assertEquals((await look(true)).stdout, "made put\n");
+    assertEquals((await look(false)).stdout, "put put\n");
+  });
+});
+
 Deno.test("interpreter: work that goes on after its execution ends the process", async () => {
   await withContainers({}, async ({ run, containers }) => {
     const spin =

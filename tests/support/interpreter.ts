@@ -34,7 +34,7 @@ export async function withContainers(
     const owner = more?.owner ?? "ann";
     const isNew = containers.expiryOf(id, owner) === undefined;
     return containers.run(
-      { container: id, owner, isNew, isShared: true, code, files: [], ...more },
+      { container: id, owner, isNew, isShared: true, code, files: [], onlyMissing: false, ...more },
       forever,
     );
   };
