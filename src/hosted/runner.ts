@@ -27,7 +27,7 @@ export interface HostedRunner {
   permissions(...args: Parameters<PermissionsOf>): Permissions | Promise<Permissions>;
   /**
    * When a container of the caller's expires, in milliseconds since the epoch. `undefined` if the caller has no such
-   * container. Throws `unavailable` if nobody knows.
+   * container. Throws if the interpreter cannot be asked.
    */
   expiryOf(container: string, owner: string, signal: AbortSignal): Promise<number | undefined>;
   /** Runs a call. A failure is a result. It throws only if `signal` is aborted. */

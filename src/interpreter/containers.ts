@@ -105,7 +105,7 @@ export class Containers {
   }
 
   #create(id: string, owner: string): Held | "too_many_requests" {
-    if (this.#held.size >= this.#options.most && !this.#makeRoom()) return "too_many_requests";
+    if (this.#held.size >= this.#options.most && !this.#makeRoom(owner)) return "too_many_requests";
     const held: Held = {
       owner,
       container: new Container(this.#options, () => this.#held.get(id) === held && this.#remove(id, held)),
@@ -118,9 +118,9 @@ export class Containers {
     return held;
   }
 
-  /** Ends the container that nobody has used for longest, of the caller that holds most. */
-  #makeRoom(): boolean {
-    const counts = new Map<string, number>();
+  /** Ends the container that nobody has used for longest, of the caller that would hold most with the new one of `asker`. */
+  #makeRoom(asker: string): boolean {
+    const counts = new Map([[asker, 1]]);
     for (const { owner } of this.#held.values()) counts.set(owner, (counts.get(owner) ?? 0) + 1);
     const [oldest] = [...this.#held].filter(([, { users }]) => users === 0)
       .sort(([, a], [, b]) => counts.get(b.owner)! - counts.get(a.owner)! || a.used - b.used);

@@ -125,6 +125,15 @@ Deno.test("containers: the one unused for longest goes, of the caller that has m
   });
 });
 
+Deno.test("containers: a caller that has as many as the others makes room by one of its own", async () => {
+  await withPlayed({}, async ({ run, containers }) => {
+    await run("ann", "a1");
+    for (const id of ["b1", "b2", "b3"]) await run("bob", id);
+    assertEquals(["b1", "b2", "b3"].map((id) => containers.expiryOf(id, "bob") !== undefined), [false, false, true]);
+    assert(containers.expiryOf("a1", "ann") !== undefined);
+  });
+});
+
 Deno.test("containers: many at once wait in turn, and one caller locks nobody out", async () => {
   const held: (() => void)[] = [];
   await withPlayed({
