@@ -49,18 +49,22 @@ const LIMITED: ReadonlySet<string> = new Set([
   "files",
 ]);
 
-/** `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated. */
+/**
+ * `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated.
+ * `isFromConsole`: whether an operator sent it from there.
+ */
 export async function handle(
   request: Request,
   peer: Peer | undefined,
   gateway: Gateway,
   known?: Caller,
+  isFromConsole = false,
 ): Promise<Response> {
   const loading = gateway.observe.load?.();
   if (loading) await loading;
   const opened = openContext(request, peer, gateway);
   const { url, requestLog } = opened;
-  requestLog.isFromConsole = known !== undefined;
+  requestLog.isFromConsole = isFromConsole;
   let protocol: AnyProtocol | undefined;
   let context: RequestContext | undefined;
   let isReading = false;
@@ -133,7 +137,7 @@ async function servePage(
   }
   const answer = await answerPage(page, context);
   if (!(answer instanceof Response)) {
-    const own = await handle(answer.request, peer, gateway, answer.caller);
+    const own = await handle(answer.request, peer, gateway, answer.caller, true);
     return await answer.answered?.(own) ?? own;
   }
   return request.method === "HEAD" ? withoutBody(answer) : answer;
