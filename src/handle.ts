@@ -35,8 +35,6 @@ import { answerPage, findPage, PAGE_SEGMENTS } from "./pages/mod.ts";
 import type { Peer } from "./platform/platform.ts";
 import { runStep } from "./util/sliced_work.ts";
 
-type Params = Record<string, string | undefined>;
-
 /** The first segments of the gateway's own paths, outside all lanes. */
 const OWN_SEGMENTS: ReadonlySet<string> = new Set([
   ...OPERATOR_PATHS.map((path) => path.slice(1)),
@@ -49,10 +47,7 @@ const LIMITED: ReadonlySet<string> = new Set([
   "files",
 ]);
 
-/**
- * `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated.
- * `isFromConsole`: whether an operator sent it from there.
- */
+/** `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated. */
 export async function handle(
   request: Request,
   peer: Peer | undefined,
@@ -223,7 +218,7 @@ async function readForm(request: Request, kind: "form" | "bytes", owner: string,
 /** Passes a request to its operation. `named`: the lane that the path names, if any. */
 function dispatch<K extends ServedOperation>(
   protocol: Protocol<K>,
-  params: Params,
+  params: WireRequest["params"],
   named: Lane | undefined,
   { body, isShort, isLarge, release }: Received,
   context: RequestContext,
@@ -264,7 +259,7 @@ function refuseUpgrade({ headers }: Request): void {
 /** Throws `not_found` or `model_not_found` if the id in the path names nothing. */
 async function checkNamed(
   { operation }: AnyProtocol,
-  { id }: Params,
+  { id }: WireRequest["params"],
   lane: Lane | undefined,
   context: RequestContext,
 ): Promise<void> {
