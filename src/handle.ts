@@ -35,8 +35,6 @@ import { answerPage, findPage, PAGE_SEGMENTS } from "./pages/mod.ts";
 import type { Peer } from "./platform/platform.ts";
 import { runStep } from "./util/sliced_work.ts";
 
-type Params = Record<string, string | undefined>;
-
 /** The first segments of the gateway's own paths, outside all lanes. */
 const OWN_SEGMENTS: ReadonlySet<string> = new Set([
   ...OPERATOR_PATHS.map((path) => path.slice(1)),
@@ -55,12 +53,13 @@ export async function handle(
   peer: Peer | undefined,
   gateway: Gateway,
   known?: Caller,
+  isFromConsole = false,
 ): Promise<Response> {
   const loading = gateway.observe.load?.();
   if (loading) await loading;
   const opened = openContext(request, peer, gateway);
   const { url, requestLog } = opened;
-  requestLog.isFromConsole = known !== undefined;
+  requestLog.isFromConsole = isFromConsole;
   let protocol: AnyProtocol | undefined;
   let context: RequestContext | undefined;
   let isReading = false;
@@ -133,7 +132,7 @@ async function servePage(
   }
   const answer = await answerPage(page, context);
   if (!(answer instanceof Response)) {
-    const own = await handle(answer.request, peer, gateway, answer.caller);
+    const own = await handle(answer.request, peer, gateway, answer.caller, true);
     return await answer.answered?.(own) ?? own;
   }
   return request.method === "HEAD" ? withoutBody(answer) : answer;
@@ -219,7 +218,7 @@ async function readForm(request: Request, kind: "form" | "bytes", owner: string,
 /** Passes a request to its operation. `named`: the lane that the path names, if any. */
 function dispatch<K extends ServedOperation>(
   protocol: Protocol<K>,
-  params: Params,
+  params: WireRequest["params"],
   named: Lane | undefined,
   { body, isShort, isLarge, release }: Received,
   context: RequestContext,
@@ -260,7 +259,7 @@ function refuseUpgrade({ headers }: Request): void {
 /** Throws `not_found` or `model_not_found` if the id in the path names nothing. */
 async function checkNamed(
   { operation }: AnyProtocol,
-  { id }: Params,
+  { id }: WireRequest["params"],
   lane: Lane | undefined,
   context: RequestContext,
 ): Promise<void> {

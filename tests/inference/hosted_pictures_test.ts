@@ -175,6 +175,13 @@ Deno.test("hosted pictures: a picture counts as one request of its key", async (
   }
 });
 
+Deno.test("hosted pictures: pictures are recorded for the console at no faster a pace than other requests", async () => {
+  const { app } = newRig({ prompt: "a red fox" }, { console: { record: { perMinute: 1 } } });
+  await (await app.post("/oss/v1/responses", ask)).text();
+  const { data, passed } = await (await app.get("/console/api/records")).json();
+  assertEquals([data.length, passed], [1, 1]);
+});
+
 Deno.test("hosted pictures: a key that may not use the model that draws gets no picture, and the model says so", async () => {
   const { app, asked } = newRig({ prompt: "a red fox" }, {
     keys: [{ name: "team", secret: { env: "TEAM_KEY" }, models: ["talker"] }],
