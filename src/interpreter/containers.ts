@@ -50,8 +50,8 @@ export class Containers {
   }
 
   /**
-   * Throws the reason of `signal` if it is aborted before the code runs. Later, it ends a container of the same answer, which nobody
-   * knows then. Code in an earlier container runs on.
+   * Throws the reason of `signal` if it is aborted before the code runs. If it is aborted later, a container that the same answer has
+   * made is ended, because no client knows of it. Code in an earlier container runs on.
    */
   async run(asked: RunRequest, signal: AbortSignal): Promise<RunAnswer> {
     const { container: id, owner, isNew, isShared } = asked;
